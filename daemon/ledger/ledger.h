@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ledger: each decision with its reason, what was predicted, what was observed before and
+ * after, and its state; and what must wait because of it (settling, backing off, vetoes).
+ *
+ * Pure but for memory: time is an argument. Bounded: the oldest ended decisions go first.
+ */
+#pragma once
+
+#include "base/cpumask.h"
+#include "base/task-id.h"
+#include "pair/pair.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cp_decision_state {
+    CP_DECISION_PROPOSED, /* observe mode: would be applied */
+    CP_DECISION_APPLIED,  /* in effect, not yet judged */
+    CP_DECISION_KEPT,     /* in effect, and it helped */
+    CP_DECISION_UNDONE,   /* did not pay, or undone by hand; masks given back */
+    CP_DECISION_YIELDED,  /* somebody else changed a mask after us */
+    CP_DECISION_FAILED,   /* the kernel refused, or an error of ours */
+    CP_DECISION_RESTORED, /* given back since it had served: a task ended, exec, quiet, stop */
+    CP_DECISION_STATE_MAX,
+};
+
+const char *cp_decision_state_to_string(enum cp_decision_state state);
+static inline bool cp_decision_state_is_standing(enum cp_decision_state state)
+{
+    return state == CP_DECISION_APPLIED || state == CP_DECISION_KEPT;
+}
+
+/* What one or more windows showed of a pair. */
+struct cp_observation {
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    double rate_hz;       /* hand-offs a second, both directions */
+    double loss_ns;       /* per hand-off: mean latency and waiting after preemption */
+    double latency_ns;    /* mean */
+    double outside_share; /* largest of the two tasks: waiting that the partner does not explain */
+    uint64_t handoffs;    /* behind the figures; 0: nothing was seen */
+};
+
+struct cp_decision {
+    uint64_t id;
+    enum cp_decision_state state;
+    struct cp_task_id tasks[2];
+    char comm[2][CP_COMM_SIZE];
+    pid_t tgid[2];
+    uid_t uid[2];
+    struct cp_cpumask target; /* owned */
+    enum cp_level level;
+    enum cp_level level_before;
+    enum cp_plan_rule rule;
+    enum cp_relation relation;
+    char policy[64];
+    double predicted_gain; /* ns a second */
+    size_t n_candidates;
+    struct cp_plan_candidate candidates[CP_LEVEL_MAX];
+    struct cp_observation before;
+    struct cp_observation after; /* handoffs 0: not yet observed */
+    uint64_t hot_ns;             /* when the pair was reported hot; 0 unknown */
+    uint64_t decided_ns;
+    uint64_t applied_ns; /* 0: not */
+    uint64_t changed_ns; /* last change of state */
+    char why[200];       /* reason of the present state, for people */
+};
+
+/* Outcome of comparing before and after. */
+enum cp_judgement {
+    CP_JUDGE_HELPED,
+    CP_JUDGE_DID_NOT_HELP,
+    CP_JUDGE_CANNOT_TELL, /* too few hand-offs in a window: look again */
+};
+
+/*
+ * Did a placement help? Rate up by the margin: helped. Else loss per hand-off down by the margin
+ * while the rate did not fall by the margin: helped. Everything else with ≥ 20 hand-offs in both
+ * observations: it did not. why gets the numbers, for people.
+ */
+enum cp_judgement cp_judge(const struct cp_observation *before, const struct cp_observation *after,
+                           double margin, char why[static 200]);
+
+struct cp_ledger;
+
+struct cp_ledger *cp_ledger_new(size_t max_decisions, uint64_t settle_ns); /* NULL: no memory */
+struct cp_ledger *cp_ledger_free(struct cp_ledger *ledger);                /* accepts NULL */
+
+/* Takes a copy of *decision over (its target is moved and becomes empty). Borrowed result; NULL: no
+ * memory. */
+struct cp_decision *cp_ledger_add(struct cp_ledger *ledger, struct cp_decision *decision);
+struct cp_decision *cp_ledger_find(struct cp_ledger *ledger, uint64_t id);
+/* The newest decision of a task (standing ones first), or NULL. */
+struct cp_decision *cp_ledger_find_task(struct cp_ledger *ledger, struct cp_task_id task);
+/* Decisions with an id above cursor, rising; fills at most limit. Borrowed. */
+size_t cp_ledger_list(struct cp_ledger *ledger, uint64_t cursor, size_t limit,
+                      struct cp_decision **ret_decisions);
+size_t cp_ledger_count(const struct cp_ledger *ledger, enum cp_decision_state state);
+
+/* Changes the state with its reason. Entering UNDONE for not paying starts or doubles the pair's
+ * back-off (settle, 2 × settle, … at most 1 h). */
+void cp_ledger_set_state(struct cp_ledger *ledger, struct cp_decision *decision,
+                         enum cp_decision_state state, uint64_t now_ns, const char *why);
+void cp_ledger_back_off(struct cp_ledger *ledger, const struct cp_decision *decision,
+                        uint64_t now_ns);
+/* A manual undo: until cp_ledger_allow() or the end of a task. */
+void cp_ledger_veto(struct cp_ledger *ledger, struct cp_task_id a, struct cp_task_id b);
+/* Lifts vetoes and back-offs of a task, or all if task.tid is 0. Number lifted. */
+unsigned cp_ledger_allow(struct cp_ledger *ledger, struct cp_task_id task);
+void cp_ledger_forget_task(struct cp_ledger *ledger, struct cp_task_id task);
+
+/* What must wait at now_ns (settling tasks, backing off and vetoed pairs), as plan wants it.
+ * Borrowed until the next call. */
+size_t cp_ledger_holds(struct cp_ledger *ledger, uint64_t now_ns,
+                       const struct cp_plan_hold **ret_holds);
+/* The standing placements as plan wants them. Borrowed until the next call. */
+size_t cp_ledger_placements(struct cp_ledger *ledger, const struct cp_pairs *pairs,
+                            const struct cp_plan_placement **ret_placements);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The machine as an immutable snapshot: CPUs by OS number, and the domains (core, LLC, node,
+ * package) that they share.
+ *
+ * Words. LLC: the outermost data or unified cache above a CPU, never a memory-side cache. A CPU
+ * without any cache has no LLC; its node stands for it as the LLC-level domain (real = false). An
+ * LLC may be wider than a node or a package, and a machine may have LLCs of several kinds.
+ * Snapshots are reference-counted, never changed, and tell each other apart by generation.
+ * hwloc is known to topology.c alone. Nothing here sets a mask.
+ */
+#pragma once
+
+#include "base/cpumask.h"
+#include "base/error.h"
+#include "base/level.h"
+#include "base/root.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CP_DOMAIN_NONE UINT32_MAX
+
+struct cp_domain {
+    enum cp_level level;    /* CP_LEVEL_CORE … CP_LEVEL_PACKAGE */
+    uint32_t index;         /* its place in machine->domains[level] */
+    unsigned os_index;      /* the kernel's number of a node or package; else the same as index */
+    bool real;              /* false: an LLC-level domain that is really a node without caches */
+    unsigned cache_level;   /* LLC: 1, 2, 3 or 4 (L1 … L4); else 0 */
+    uint64_t cache_bytes;   /* LLC: its size, 0 unknown; else 0 */
+    struct cp_cpumask cpus; /* the online CPUs in it (disallowed and isolated ones included) */
+};
+
+struct cp_machine_cpu {
+    struct cp_cpu cpu;
+    /* Indices into domains[CP_LEVEL_CORE … CP_LEVEL_PACKAGE]; [CP_LEVEL_CPU] and
+     * [CP_LEVEL_MACHINE] are unused. CP_DOMAIN_NONE where the machine knows none (a package). */
+    uint32_t domain[CP_LEVEL_MAX];
+    int kind; /* hwloc CPU kind (rank of efficiency, rising with performance), -1 unknown */
+};
+
+struct cp_machine {
+    unsigned n_references;
+    uint64_t generation;
+    bool live;    /* the running machine; false: a recorded or synthetic one */
+    char *source; /* "live", "xml FILE", "synthetic TEXT", "root DIR"; for people */
+    char *model;  /* CPU model, "unknown" where not known */
+
+    uint32_t n_cpus; /* online CPUs, rising by OS number */
+    struct cp_machine_cpu *cpus;
+    uint32_t n_domains[CP_LEVEL_MAX]; /* 0 for CP_LEVEL_CPU and CP_LEVEL_MACHINE */
+    struct cp_domain *domains[CP_LEVEL_MAX];
+
+    struct cp_cpumask online;
+    struct cp_cpumask offline;    /* known to the machine (possible or present) and not online */
+    struct cp_cpumask isolated;   /* isolcpus, nohz_full; intersected with possible */
+    struct cp_cpumask disallowed; /* online, outside the daemon's own cpuset */
+    struct cp_cpumask usable;     /* online, neither isolated nor disallowed: placement targets */
+};
+
+enum cp_machine_source_kind {
+    CP_MACHINE_LIVE,      /* root must be the running system's */
+    CP_MACHINE_XML,       /* text: an hwloc XML file, format 1 or 2 */
+    CP_MACHINE_SYNTHETIC, /* text: an hwloc synthetic description ("package:2 l3:4 core:2 pu:2") */
+    CP_MACHINE_ROOT,      /* text: a directory with sys/ (and proc/) of a recorded machine */
+};
+
+struct cp_machine_source {
+    enum cp_machine_source_kind kind;
+    const char *text; /* borrowed; NULL for live */
+};
+
+/*
+ * Takes a snapshot. generation is stored as given. Reads files and, for the live machine, runs
+ * CPUID; blocks for milliseconds (tens on machines with hundreds of CPUs).
+ * Negative errno with *error filled (names the file or text, says what is wrong and what to do);
+ * a machine without a single online CPU is an error. Memory-only nodes make no domain.
+ */
+int cp_machine_load(const struct cp_machine_source *source, uint64_t generation,
+                    struct cp_machine **ret_machine, struct cp_error *error);
+
+struct cp_machine *cp_machine_ref(struct cp_machine *machine);
+struct cp_machine *cp_machine_unref(struct cp_machine *machine); /* accepts and returns NULL */
+CP_DEFINE_CLEANUP(struct cp_machine, cp_machine_unref)
+#define _cleanup_machine_ _cleanup_(cp_machine_unrefp)
+
+/* The record of an online CPU, borrowed from the snapshot; NULL if it is not online. O(log n). */
+const struct cp_machine_cpu *cp_machine_find_cpu(const struct cp_machine *machine,
+                                                 struct cp_cpu cpu);
+
+/* The innermost level that two online CPUs share; CP_LEVEL_MACHINE if one of them is unknown. */
+enum cp_level cp_machine_shared_level(const struct cp_machine *machine, struct cp_cpu a,
+                                      struct cp_cpu b);
+
+/* The domain of that level that holds the CPU (CORE … PACKAGE), borrowed; NULL where none. */
+const struct cp_domain *cp_machine_domain_of(const struct cp_machine *machine, enum cp_level level,
+                                             struct cp_cpu cpu);
+
+/* true for each level for which two CPUs of this machine have it as their innermost shared one
+ * (CP_LEVEL_CPU always). */
+void cp_machine_levels_present(const struct cp_machine *machine, bool ret_present[CP_LEVEL_MAX]);
+
+/* A hash over CPU model, topology and kernel release: what the cost table depends on. 16 hex
+ * digits, terminated. */
+void cp_machine_fingerprint(const struct cp_machine *machine, const char *kernel_release,
+                            char ret_fingerprint[17]);
+
+/* Compares the kernel's present online list below root (sys/devices/system/cpu/online) with the
+ * snapshot's. 1: it differs, take a new snapshot; 0: the same; negative errno: unreadable. */
+int cp_machine_is_stale(const struct cp_machine *machine, const struct cp_root *root);
