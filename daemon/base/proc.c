@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static bool next_number(const char **text, int64_t *ret)
 {
     char *end;
 
-    if (**text != ' ')
+    if (**text != ' ' || (!isdigit((unsigned char)(*text)[1]) && (*text)[1] != '-'))
         return false;
     errno = 0;
     *ret = strtoll(*text + 1, &end, 10);
@@ -56,7 +57,7 @@ int cp_proc_parse_stat(const char *text, struct cp_proc_stat *ret_stat)
     char *end;
     long tid;
 
-    if (!open || !close || close < open || open == text)
+    if (!open || !close || close < open || !isdigit((unsigned char)*text))
         return -EBADMSG;
     errno = 0;
     tid = strtol(text, &end, 10);
@@ -75,7 +76,9 @@ int cp_proc_parse_stat(const char *text, struct cp_proc_stat *ret_stat)
         if (wanted ? !next_number(&text, &field[i]) : !skip_field(&text))
             return -EBADMSG;
     }
-    if (field[22] < 0 || field[39] < 0 || field[39] >= (int64_t)CP_CPU_LIMIT || field[9] < 0)
+    if (field[22] < 0 || field[39] < 0 || field[39] >= (int64_t)CP_CPU_LIMIT || field[9] < 0 ||
+        field[9] > UINT32_MAX || field[14] < 0 || field[15] < 0 || field[41] < 0 ||
+        field[41] > INT_MAX)
         return -EBADMSG;
     stat.id = (struct cp_task_id){.tid = (pid_t)tid, .start_ticks = (uint64_t)field[22]};
     stat.flags = (uint32_t)field[9];
@@ -105,6 +108,9 @@ static bool read_unsigned(const char *value, uint64_t limit, uint64_t *ret)
     char *end;
 
     if (!value)
+        return false;
+    value += strspn(value, " \t");
+    if (!isdigit((unsigned char)*value))
         return false;
     errno = 0;
     *ret = strtoull(value, &end, 10);
@@ -179,6 +185,18 @@ static int compare_tids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static int grow_tids(pid_t **tids, size_t *capacity)
+{
+    size_t wanted = *capacity ? *capacity * 2 : 16;
+    pid_t *larger = reallocarray(*tids, wanted, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    *tids = larger;
+    *capacity = wanted;
+    return 0;
+}
+
 int cp_proc_list_threads(const struct cp_root *root, pid_t pid, size_t limit, pid_t **ret_tids,
                          size_t *ret_n_tids)
 {
@@ -202,22 +220,25 @@ int cp_proc_list_threads(const struct cp_root *root, pid_t pid, size_t limit, pi
         close(fd);
         return -error;
     }
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        long tid = strtol(entry->d_name, NULL, 10);
+    for (;;) {
+        struct dirent *entry;
+        long tid;
 
+        errno = 0;
+        entry = readdir(directory);
+        if (!entry) {
+            /* ENOENT: the process ended while we read. */
+            if (errno != 0 && errno != ENOENT && errno != ESRCH)
+                return -errno;
+            break;
+        }
+        tid = strtol(entry->d_name, NULL, 10);
         if (tid <= 0 || tid > INT_MAX)
             continue;
         if (n == limit)
             return -E2BIG;
-        if (n == capacity) {
-            size_t wanted = capacity ? capacity * 2 : 16;
-            pid_t *larger = reallocarray(tids, wanted, sizeof(*tids));
-
-            if (!larger)
-                return -ENOMEM;
-            tids = larger;
-            capacity = wanted;
-        }
+        if (n == capacity && grow_tids(&tids, &capacity) < 0)
+            return -ENOMEM;
         tids[n++] = (pid_t)tid;
     }
     if (n == 0)
