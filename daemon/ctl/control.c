@@ -3,7 +3,6 @@
 #include "bus/client.h"
 #include "ctl/ctl.h"
 #include "ctl/views.h"
-#include "policy/policy.h"
 
 #include <limits.h>
 
@@ -11,7 +10,7 @@
 
 enum { OPTION_ALL = 0, OPTION_PERSIST = 0 };
 
-/* Reads one number out of a reply and prints it as JSON or as a sentence. */
+/* Prints a number as JSON under a key or before a word. */
 static int put_count(const struct cp_ctl *ctl, const char *key, uint32_t n, const char *sentence)
 {
     if (ctl->json)
@@ -46,13 +45,12 @@ static int run_mode(const struct cp_ctl *ctl, const struct cp_arguments *argumen
     int persist = arguments->options[OPTION_PERSIST] != NULL;
     _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
     struct cp_error error = {0};
-    int r;
+    int r = mode ? cp_ctl_word(&cp_verb_mode, mode, "a mode", cp_ctl_modes) : 0;
 
-    if (mode && cp_mode_from_string(mode) == CP_MODE_INVALID)
-        return cp_ctl_usage(&cp_verb_mode, "'%s' is not a mode (off, observe, enforce)", mode);
     if (!mode && persist)
         return cp_ctl_usage(&cp_verb_mode, "--persist needs a mode (off, observe, enforce)");
-    r = cp_ctl_open(ctl, &bus);
+    if (r == 0)
+        r = cp_ctl_open(ctl, &bus);
     if (r != 0)
         return r;
     if (mode) {
@@ -95,21 +93,26 @@ static int undo_one(const struct cp_ctl *ctl, sd_bus *bus, uint64_t id)
     struct cp_error error = {0};
     int r = cp_client_call(bus, "Undo", 0, NULL, &error, "t", id);
 
-    return r == 0 ? put_count(ctl, "undone", 1, "decision undone") : cp_ctl_failed(r, &error);
+    return r == 0 ? put_count(ctl, "undone", 1, "undone") : cp_ctl_failed(r, &error);
 }
 
-/* Calls a method that answers with a number. */
-static int call_count(const struct cp_ctl *ctl, sd_bus *bus, const char *method, const char *key,
-                      const char *sentence)
+/* Prints the number that a reply consists of. An exit status. */
+static int put_reply_count(const struct cp_ctl *ctl, sd_bus_message *reply, const char *key,
+                           const char *sentence)
+{
+    _cleanup_json_ json_t *n = NULL;
+    int r = cp_ctl_read(reply, &n);
+
+    return r == 0 ? put_count(ctl, key, (uint32_t)json_integer_value(n), sentence) : r;
+}
+
+static int undo_all(const struct cp_ctl *ctl, sd_bus *bus)
 {
     _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
     struct cp_error error = {0};
-    uint32_t n;
-    int r = cp_client_call(bus, method, 0, &reply, &error, "");
+    int r = cp_client_call(bus, "UndoAll", 0, &reply, &error, "");
 
-    if (r == 0)
-        r = sd_bus_message_read(reply, "u", &n);
-    return r > 0 ? put_count(ctl, key, n, sentence) : cp_ctl_failed(r, &error);
+    return r == 0 ? put_reply_count(ctl, reply, "undone", "undone") : cp_ctl_failed(r, &error);
 }
 
 static int run_undo(const struct cp_ctl *ctl, const struct cp_arguments *arguments)
@@ -126,8 +129,7 @@ static int run_undo(const struct cp_ctl *ctl, const struct cp_arguments *argumen
         r = cp_ctl_open(ctl, &bus);
     if (r != 0)
         return r;
-    return all ? call_count(ctl, bus, "UndoAll", "undone", "decisions undone")
-               : undo_one(ctl, bus, id);
+    return all ? undo_all(ctl, bus) : undo_one(ctl, bus, id);
 }
 
 const struct cp_verb cp_verb_undo = {
@@ -168,7 +170,6 @@ static int run_allow(const struct cp_ctl *ctl, const struct cp_arguments *argume
     struct cp_error error = {0};
     unsigned long long tid = 0;
     uint64_t start = 0;
-    uint32_t n = 0;
     int r = check_one_or_all(&cp_verb_allow, arguments);
 
     if (r == 0 && !all)
@@ -180,9 +181,7 @@ static int run_allow(const struct cp_ctl *ctl, const struct cp_arguments *argume
     if (r != 0)
         return r;
     r = cp_client_call(bus, "Allow", 0, &reply, &error, "(ut)", (uint32_t)tid, start);
-    if (r == 0)
-        r = sd_bus_message_read(reply, "u", &n);
-    return r > 0 ? put_count(ctl, "lifted", n, "holds lifted") : cp_ctl_failed(r, &error);
+    return r == 0 ? put_reply_count(ctl, reply, "lifted", "lifted") : cp_ctl_failed(r, &error);
 }
 
 const struct cp_verb cp_verb_allow = {

@@ -9,6 +9,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+const char *const cp_ctl_modes[] = {"off", "observe", "enforce", NULL};
+const char *const cp_ctl_states[] = {"proposed", "applied", "kept",     "undone",
+                                     "yielded",  "failed",  "restored", NULL};
+
 /* Messages quote names of threads and what the user typed: escaped. */
 static void put_error(const char *prefix, const char *text)
 {
@@ -42,6 +46,22 @@ int cp_ctl_usage(const struct cp_verb *verb, const char *format, ...)
     (void)fprintf(stderr, "Try 'coplacectl %s%s--help'.\n", verb ? verb->name : "",
                   verb ? " " : "");
     return CP_CTL_USAGE;
+}
+
+int cp_ctl_word(const struct cp_verb *verb, const char *text, const char *what,
+                const char *const *words)
+{
+    char list[160] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; words[i]; i++) {
+        if (strcmp(words[i], text) == 0)
+            return 0;
+        if (length < sizeof(list))
+            length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
+                                       i > 0 ? ", " : "", words[i]);
+    }
+    return cp_ctl_usage(verb, "'%s' is not %s (%s)", text, what, list);
 }
 
 int cp_ctl_open(const struct cp_ctl *ctl, sd_bus **ret_bus)

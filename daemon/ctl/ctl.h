@@ -26,7 +26,11 @@ enum cp_ctl_exit {
 /* Lists of the daemon are asked for in pieces of this many decisions. */
 #define CP_CTL_PAGE 200u
 /* More pairs or decisions than this are never shown. */
-#define CP_CTL_LIMIT_MAX 1000000ull
+#define CP_CTL_LIMIT_MAX 1000000u
+
+/* Words of the interface that a user may type; NULL-terminated. */
+extern const char *const cp_ctl_modes[];
+extern const char *const cp_ctl_states[]; /* of decisions */
 
 struct cp_ctl {
     const char *bus_address; /* NULL: the system bus */
@@ -39,6 +43,10 @@ int cp_ctl_failed(int result, const struct cp_error *error);
 /* Prints a wrong use of the verb and a hint; gives CP_CTL_USAGE. verb NULL: of the program. */
 int cp_ctl_usage(const struct cp_verb *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* 0 if the text is one of the words; else CP_CTL_USAGE, printed. what: "a mode". */
+int cp_ctl_word(const struct cp_verb *verb, const char *text, const char *what,
+                const char *const *words);
 
 /* Connects; 0 or an exit status, the error is printed. */
 int cp_ctl_open(const struct cp_ctl *ctl, sd_bus **ret_bus);

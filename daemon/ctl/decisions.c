@@ -5,7 +5,6 @@
 #include "ctl/ctl.h"
 #include "ctl/text.h"
 #include "ctl/views.h"
-#include "ledger/ledger.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,9 +14,16 @@
 enum { OPTION_FOLLOW, OPTION_STATE, OPTION_LIMIT };
 
 static const struct cp_table_column columns[] = {
-    {"ID", true, 0},        {"STATE", false, 0}, {"AGE", true, 0},    {"TASK", false, 12},
-    {"PARTNER", false, 12}, {"CPUS", false, 6},  {"LEVEL", false, 0}, {"RULE", false, 0},
-    {"PREDICTED", true, 0}, {"WHY", false, 12},
+    {.title = "ID", .right = true},
+    {.title = "STATE"},
+    {.title = "AGE", .right = true, .optional = true},
+    {.title = "TASK", .min_width = 10},
+    {.title = "PARTNER", .min_width = 10},
+    {.title = "CPUS", .min_width = 6},
+    {.title = "LEVEL", .optional = true},
+    {.title = "RULE", .optional = true},
+    {.title = "PREDICTED", .right = true, .optional = true},
+    {.title = "WHY", .min_width = 12},
 };
 
 static uint64_t age_of(const struct cp_view *view, const json_t *decision)
@@ -133,14 +139,6 @@ int cp_ctl_fetch_newest(sd_bus *bus, const char *state, size_t limit, json_t **r
     return 0;
 }
 
-static bool is_state(const char *text)
-{
-    for (int state = 0; state < CP_DECISION_STATE_MAX; state++)
-        if (strcmp(cp_decision_state_to_string((enum cp_decision_state)state), text) == 0)
-            return true;
-    return false;
-}
-
 static int show(const struct cp_ctl *ctl, sd_bus *bus, const char *state, size_t limit)
 {
     _cleanup_json_ json_t *decisions = NULL;
@@ -159,24 +157,21 @@ static int run_decisions(const struct cp_ctl *ctl, const struct cp_arguments *ar
     const char *limit_text = arguments->options[OPTION_LIMIT];
     bool follow = arguments->options[OPTION_FOLLOW] != NULL;
     _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-
-    unsigned long long limit = follow ? 0 : DEFAULT_LIMIT;
+    unsigned long long limit = ctl->json ? CP_CTL_LIMIT_MAX : DEFAULT_LIMIT;
     int r = 0;
 
-    if (state && !is_state(state))
-        return cp_ctl_usage(&cp_verb_decisions,
-                            "'%s' is not a state (proposed, applied, kept, undone, yielded, "
-                            "failed, restored)",
-                            state);
-    if (limit_text)
+    if (state)
+        r = cp_ctl_word(&cp_verb_decisions, state, "a state", cp_ctl_states);
+    if (r == 0 && limit_text)
         r = cp_ctl_number(&cp_verb_decisions, limit_text, "a number of decisions", 1,
                           CP_CTL_LIMIT_MAX, &limit);
     if (r == 0)
         r = cp_ctl_open(ctl, &bus);
     if (r != 0)
         return r;
-    return follow ? cp_ctl_follow(ctl, bus, state, (size_t)limit)
-                  : show(ctl, bus, state, (size_t)limit);
+    if (follow)
+        return cp_ctl_follow(ctl, bus, state, limit_text ? (size_t)limit : 0);
+    return show(ctl, bus, state, (size_t)limit);
 }
 
 const struct cp_verb cp_verb_decisions = {
@@ -189,9 +184,10 @@ const struct cp_verb cp_verb_decisions = {
     .example = "coplacectl decisions --follow --json | jq .why",
     .options =
         {
-            [OPTION_FOLLOW] = {"follow", NULL, "go on with what changes; --limit: first the old"},
+            [OPTION_FOLLOW] = {"follow", NULL,
+                               "print what changes from now on (--limit: first those)"},
             [OPTION_STATE] = {"state", "STATE", "only decisions in this state"},
-            [OPTION_LIMIT] = {"limit", "N", "show the newest N at most (50; 0 with --follow)"},
+            [OPTION_LIMIT] = {"limit", "N", "show the newest N at most (50; with --json all)"},
         },
     .run = run_decisions,
 };

@@ -10,16 +10,25 @@
 #define CELL CP_STYLE_PLAIN
 
 static const struct cp_table_column handoff_columns[] = {
-    {"HAND-OFF", false, 16}, {"LATENCY", true, 0},     {"TAIL", true, 0},
-    {"RUN", true, 0},        {"WAKER SLEPT", true, 0},
+    {.title = "HAND-OFF", .min_width = 16},  {.title = "LATENCY", .right = true},
+    {.title = "TAIL", .right = true},        {.title = "RUN", .right = true},
+    {.title = "WAKER SLEPT", .right = true},
 };
 
 static const struct cp_table_column candidate_columns[] = {
-    {"LEVEL", false, 0}, {"A HAND-OFF COSTS", true, 0}, {"GAIN", true, 0}, {"", false, 8}};
+    {.title = "LEVEL"},
+    {.title = "A HAND-OFF COSTS", .right = true},
+    {.title = "GAIN", .right = true},
+    {.title = "", .min_width = 8},
+};
 
 static const struct cp_table_column observation_columns[] = {
-    {"", false, 0},         {"HAND-OFFS", true, 0}, {"RATE", true, 0},
-    {"LOSS EACH", true, 0}, {"LATENCY", true, 0},   {"OUTSIDE DELAY", true, 0},
+    {.title = ""},
+    {.title = "HAND-OFFS", .right = true},
+    {.title = "RATE", .right = true},
+    {.title = "LOSS EACH", .right = true},
+    {.title = "LATENCY", .right = true},
+    {.title = "OUTSIDE DELAY", .right = true},
 };
 
 static void show_task(const struct cp_view *view, const json_t *explanation)

@@ -17,7 +17,7 @@ static int fetch_pairs_of(sd_bus *bus, uint64_t pid, json_t **ret_pairs)
     _cleanup_json_ json_t *own = json_array();
     json_t *pair;
     size_t i;
-    int r = cp_ctl_fetch_pairs(bus, UINT32_MAX, &pairs);
+    int r = cp_ctl_fetch_pairs(bus, CP_CTL_LIMIT_MAX, &pairs);
 
     if (r != 0)
         return r;

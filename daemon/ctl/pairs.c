@@ -12,9 +12,15 @@
 enum { OPTION_LIMIT };
 
 static const struct cp_table_column columns[] = {
-    {"RATE", true, 0},      {"RELATION", false, 0}, {"TASK", false, 12},
-    {"PARTNER", false, 12}, {"LEVEL", false, 0},    {"LATENCY", true, 0},
-    {"STACKING", true, 0},  {"OUTCOME", false, 8},  {"DECISION", true, 0},
+    {.title = "RATE", .right = true},
+    {.title = "RELATION"},
+    {.title = "TASK", .min_width = 10},
+    {.title = "PARTNER", .min_width = 10},
+    {.title = "LEVEL"},
+    {.title = "LATENCY", .right = true, .optional = true},
+    {.title = "STACKING", .right = true, .optional = true},
+    {.title = "OUTCOME", .min_width = 8},
+    {.title = "DECISION", .right = true},
 };
 
 /* The mean over both directions; a direction without hand-offs has none. */
@@ -69,7 +75,7 @@ static int run_pairs(const struct cp_ctl *ctl, const struct cp_arguments *argume
 {
     _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
     _cleanup_json_ json_t *pairs = NULL;
-    unsigned long long limit = DEFAULT_LIMIT;
+    unsigned long long limit = ctl->json ? CP_CTL_LIMIT_MAX : DEFAULT_LIMIT;
     int r = 0;
 
     if (arguments->options[OPTION_LIMIT])
@@ -95,6 +101,6 @@ const struct cp_verb cp_verb_pairs = {
         "of both directions, their relation, the level they share now, mean latency, what\n"
         "stacking them on one CPU is predicted to gain, and what became of it.\n",
     .example = "coplacectl pairs --limit=10",
-    .options = {[OPTION_LIMIT] = {"limit", "N", "show N pairs at most (50)"}},
+    .options = {[OPTION_LIMIT] = {"limit", "N", "show N pairs at most (50; with --json all)"}},
     .run = run_pairs,
 };

@@ -157,31 +157,66 @@ void cp_table_cell(struct cp_table *table, enum cp_style style, const char *form
     table->cells[table->n_cells++] = (struct cp_table_cell){.text = text, .style = style};
 }
 
-/* Natural widths, then the widest shrinkable column gives way until the line fits. */
-static void find_widths(const struct cp_table *table, unsigned available, unsigned *widths)
+/* Of the shown columns, the widest that may shrink further; n_columns: none. */
+static size_t find_shrinkable(const struct cp_table *table, const unsigned *widths)
 {
-    unsigned total = (unsigned)(table->n_columns - 1) * GAP;
+    size_t widest = table->n_columns;
 
     for (size_t c = 0; c < table->n_columns; c++) {
-        widths[c] = cp_text_width(table->columns[c].title);
-        for (size_t i = c; i < table->n_cells; i += table->n_columns)
-            widths[c] = CP_MAX(widths[c], cp_text_width(table->cells[i].text));
-        total += widths[c];
+        unsigned least = table->columns[c].min_width;
+
+        if (least > 0 && widths[c] > least &&
+            (widest == table->n_columns || widths[c] > widths[widest]))
+            widest = c;
     }
-    while (available > 0 && total > available) {
-        size_t widest = table->n_columns;
+    return widest;
+}
 
-        for (size_t c = 0; c < table->n_columns; c++) {
-            unsigned least = table->columns[c].min_width;
+static unsigned total_width(const struct cp_table *table, const unsigned *widths)
+{
+    unsigned total = 0;
 
-            if (least > 0 && widths[c] > least &&
-                (widest == table->n_columns || widths[c] > widths[widest]))
-                widest = c;
-        }
+    for (size_t c = 0; c < table->n_columns; c++)
+        total += widths[c] > 0 ? widths[c] + GAP : 0;
+    return total > 0 ? total - GAP : 0;
+}
+
+/* Shrinks the natural widths; false if they still do not fit. */
+static bool shrink(const struct cp_table *table, unsigned available, unsigned *widths)
+{
+    unsigned total = total_width(table, widths);
+
+    while (total > available) {
+        size_t widest = find_shrinkable(table, widths);
+
         if (widest == table->n_columns)
-            return;
+            return false;
         widths[widest]--;
         total--;
+    }
+    return true;
+}
+
+/* Width of each column in the end; 0: left out. natural: as many as it takes. */
+static void find_widths(const struct cp_table *table, unsigned available, unsigned *natural,
+                        unsigned *widths)
+{
+    size_t n = table->n_columns;
+
+    for (size_t c = 0; c < n; c++) {
+        natural[c] = CP_MAX(cp_text_width(table->columns[c].title), 1u);
+        for (size_t i = c; i < table->n_cells; i += n)
+            natural[c] = CP_MAX(natural[c], cp_text_width(table->cells[i].text));
+    }
+    for (size_t last = n;; last--) {
+        memcpy(widths, natural, n * sizeof(*widths));
+        if (available == 0 || shrink(table, available, widths))
+            return;
+        while (last > 0 && !table->columns[last - 1].optional)
+            last--;
+        if (last == 0)
+            return;
+        natural[last - 1] = 0;
     }
 }
 
@@ -227,20 +262,23 @@ static void put_row(const struct cp_table *table, const struct cp_view *view, un
 {
     struct line line = {.view = view, .spaces = indent};
 
-    for (size_t c = 0; c < table->n_columns; c++)
+    for (size_t c = 0; c < table->n_columns; c++) {
+        if (widths[c] == 0)
+            continue;
         put_cell(&line, cells ? cells[c].text : table->columns[c].title,
                  cells ? cells[c].style : CP_STYLE_STRONG, widths[c], table->columns[c].right);
+    }
     (void)fputc('\n', view->out);
 }
 
 int cp_table_print(const struct cp_table *table, const struct cp_view *view, unsigned indent)
 {
-    _cleanup_free_ unsigned *widths = calloc(table->n_columns, sizeof(unsigned));
+    _cleanup_free_ unsigned *widths = calloc(table->n_columns * 2, sizeof(unsigned));
     unsigned room = view->width > indent ? view->width - indent : view->width;
 
     if (!widths || table->out_of_memory)
         return -ENOMEM;
-    find_widths(table, room, widths);
+    find_widths(table, room, widths + table->n_columns, widths);
     put_row(table, view, indent, widths, NULL);
     /* Whole rows only: a row that was begun and not ended is a mistake of the caller. */
     for (size_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns)

@@ -48,6 +48,7 @@ struct cp_table_column {
     const char *title;
     bool right;         /* numbers */
     unsigned min_width; /* may shrink to this many columns; 0: never shrinks */
+    bool optional;      /* left out where shrinking is not enough, the last first */
 };
 
 struct cp_table_cell {
@@ -73,6 +74,6 @@ void cp_table_done(struct cp_table *table);
 void cp_table_cell(struct cp_table *table, enum cp_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Prints the title line and the rows, indented by so many columns. Where they do not fit, columns
- * that may shrink are cut, the widest first, and show it by a mark; what still does not fit is
- * left to the terminal. -ENOMEM: nothing was printed. */
+ * that may shrink are cut, the widest first, and show it by a mark; then optional columns are left
+ * out; what still does not fit is left to the terminal. -ENOMEM: nothing was printed. */
 int cp_table_print(const struct cp_table *table, const struct cp_view *view, unsigned indent);

@@ -117,6 +117,8 @@ static int fill_masks(const json_t *reply, struct cp_machine *machine)
     if (r == 0)
         r = read_cpus(reply, "offline", &machine->offline);
     if (r == 0)
+        r = cp_cpumask_or(&machine->possible, &machine->online, &machine->offline);
+    if (r == 0)
         r = read_cpus(reply, "isolated", &machine->isolated);
     if (r == 0)
         r = read_cpus(reply, "disallowed", &machine->disallowed);

@@ -75,8 +75,12 @@ void cp_view_policy(const struct cp_view *view, const json_t *policy)
 }
 
 static const struct cp_table_column cost_columns[] = {
-    {"LEVEL", false, 0},  {"HAND-OFF", true, 0}, {"SPREAD", true, 0},
-    {"SAMPLES", true, 0}, {"SOURCE", false, 0},  {"NOTE", false, 8},
+    {.title = "LEVEL"},
+    {.title = "HAND-OFF", .right = true},
+    {.title = "SPREAD", .right = true},
+    {.title = "SAMPLES", .right = true},
+    {.title = "SOURCE"},
+    {.title = "NOTE", .min_width = 8},
 };
 
 static void add_cost(struct cp_table *table, const json_t *cost)
