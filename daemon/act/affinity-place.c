@@ -268,12 +268,18 @@ static enum cp_act_result take_back(struct placing *placing, size_t i,
         former.had_user_mask = true;
     }
     result = cp_act_give_back(&placing->affinity->context, &former, detail);
-    if (result == CP_ACT_REFUSED)
+    if (result == CP_ACT_REFUSED) {
         keep(placing, i);
-    else if (before && result != CP_ACT_RESTORED)
+        return result;
+    }
+    if (before && result != CP_ACT_RESTORED)
         cp_affinity_drop(placing->affinity, placing->changes[i].task);
     else
         unwind(placing, i);
+    /* A child forked in between has the mask, and is reported after this. */
+    cp_held_set_remember(&placing->affinity->held, placing->entries[i],
+                         cp_now_ns() / CP_NS_PER_TICK, false);
+    placing->entries[i] = NULL;
     return result;
 }
 
@@ -317,8 +323,8 @@ static int inspect_all(const struct placing *placing)
         if (change->result == CP_ACT_DONE)
             continue;
         failing = i;
-        if (change->result != CP_ACT_REFUSED)
-            cp_affinity_drop(placing->affinity, change->task); /* if it was ours */
+        if (change->result != CP_ACT_REFUSED && held_before(placing, i))
+            cp_affinity_drop(placing->affinity, change->task);
     }
     if (failing == placing->n)
         return 0;

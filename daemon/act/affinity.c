@@ -116,6 +116,18 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     return result;
 }
 
+/* A child that had the mask may have forked before it lost it: its own children are reported as
+ * its, not as the placed task's. Without memory they keep the mask until the next scan. */
+static void remember_child(struct cp_affinity *affinity, const struct cp_journal_entry *inherited)
+{
+    struct cp_journal_entry *copy = calloc(1, sizeof(*copy));
+
+    if (copy && cp_journal_entry_copy(inherited, copy) >= 0)
+        cp_held_set_remember(&affinity->held, copy, now_ticks(), true);
+    else
+        free(copy);
+}
+
 /* The child of this entry's task: has it its mask? Then it gets its original. */
 static enum cp_act_result release_inherited(struct cp_affinity *affinity,
                                             const struct cp_journal_entry *entry,
@@ -124,17 +136,21 @@ static enum cp_act_result release_inherited(struct cp_affinity *affinity,
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     struct cp_journal_entry inherited = *entry; /* masks borrowed */
     char detail[CP_ACT_DETAIL_SIZE];
+    enum cp_act_result result = CP_ACT_REFUSED;
     enum cp_drift drift;
     int r = cp_act_look(affinity->context.root, child, &current, NULL);
 
     if (r == 0)
         r = cp_act_judge(&affinity->context, child.tid, &current, &entry->target, &drift);
-    if (r != 0)
-        return r == CP_PROC_GONE ? CP_ACT_GONE : CP_ACT_REFUSED;
-    if (drift != CP_DRIFT_SAME && drift != CP_DRIFT_SHRUNK)
+    if (r == 0 && drift != CP_DRIFT_SAME && drift != CP_DRIFT_SHRUNK)
         return CP_ACT_YIELDED;
     inherited.task = child;
-    return cp_act_give_back(&affinity->context, &inherited, detail);
+    if (r == CP_PROC_GONE)
+        result = CP_ACT_GONE;
+    else if (r == 0)
+        result = cp_act_give_back(&affinity->context, &inherited, detail);
+    remember_child(affinity, &inherited);
+    return result;
 }
 
 static enum cp_act_result affinity_release_child(struct cp_actuator *actuator,
@@ -184,7 +200,7 @@ static unsigned affinity_scan_strays(struct cp_actuator *actuator)
     for (size_t i = 0; i < CP_HELD_RECENT; i++) {
         const struct cp_held_recent *recent = &affinity->held.recent[i];
 
-        if (!recent->entry || now - recent->until_ticks > RECENT_TICKS)
+        if (!recent->entry || recent->inherited || now - recent->until_ticks > RECENT_TICKS)
             continue;
         scan.entry = recent->entry;
         scan.until_ticks = recent->until_ticks;

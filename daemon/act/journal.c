@@ -288,6 +288,15 @@ static void warn_of_image(FILE *warnings, const char *directory,
              image->tail_bytes);
 }
 
+/* Each counter that was lost took at least so many bytes, and reserved one batch. */
+static uint64_t skip_lost_decisions(uint64_t counter, size_t lost_bytes)
+{
+    uint64_t skip =
+        (lost_bytes / (CP_JOURNAL_RECORD_HEADER_SIZE + 8) + 1) * CP_JOURNAL_COUNTER_BATCH;
+
+    return counter > UINT64_MAX - skip ? UINT64_MAX : counter + skip;
+}
+
 /* Takes over what the image holds and brings the file into order. */
 static int adopt(struct cp_journal *journal, struct cp_journal_image *image, size_t size,
                  const char *directory, FILE *warnings, struct cp_error *error)
@@ -300,10 +309,8 @@ static int adopt(struct cp_journal *journal, struct cp_journal_image *image, siz
     image->due = (struct cp_journal_table){0};
     journal->size = size;
     journal->last_decision = image->counter;
-    /* Each counter that was lost took at least this many bytes, and reserved one batch. */
     if (lost > 0)
-        journal->last_decision +=
-            (lost / (CP_JOURNAL_RECORD_HEADER_SIZE + 8) + 1) * CP_JOURNAL_COUNTER_BATCH;
+        journal->last_decision = skip_lost_decisions(image->counter, lost);
     journal->reserved_decision = journal->last_decision;
 
     if (image->tail_bytes > 0 && !image->header_damaged &&
