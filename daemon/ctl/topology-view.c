@@ -10,6 +10,8 @@
 
 #define WIDTH_MIN 40u
 #define LABEL_WIDTH 12u
+#define CPUS_WIDTH_MIN 16u
+#define CPUS_INDENT 6u
 
 /* JSON */
 
@@ -151,7 +153,7 @@ json_t *cp_topology_to_json(const struct cp_machine *machine)
 /* Prints text from column indent on, broken after commas and at blanks so that lines fit. */
 static void print_wrapped(FILE *stream, const char *text, unsigned indent, unsigned width)
 {
-    size_t room = width > indent + 8 ? width - indent : 8;
+    size_t room = width > indent ? width - indent : 1;
 
     while (width && strlen(text) > room) {
         size_t cut = room;
@@ -246,23 +248,55 @@ static int print_kinds(const struct cp_machine *machine, FILE *stream, unsigned 
     return 0;
 }
 
-/* The kernel's numbers of the domains of a level that hold CPUs of the mask, as a list string. */
+static int compare_numbers(const void *a, const void *b)
+{
+    unsigned left = *(const unsigned *)a;
+    unsigned right = *(const unsigned *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* "0-3,8" of rising numbers, "-" of none. NULL: no memory. */
+static char *format_numbers(const unsigned *numbers, uint32_t n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (!stream)
+        return NULL;
+    if (n == 0)
+        fputc('-', stream);
+    for (uint32_t first = 0, next; first < n; first = next) {
+        for (next = first + 1; next < n && numbers[next] == numbers[next - 1] + 1;)
+            next++;
+        fprintf(stream, "%s%u", first ? "," : "", numbers[first]);
+        if (next > first + 1)
+            fprintf(stream, "-%u", numbers[next - 1]);
+    }
+    if (fclose(stream) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* The kernel's numbers of the domains of a level that hold CPUs of the mask, as a list string. Not
+ * by way of a struct cp_cpumask: the firmware may give a package any number. */
 static char *list_domains(const struct cp_machine *machine, enum cp_level level,
                           const struct cp_cpumask *cpus)
 {
-    /* A set of numbers, which happen not to be CPUs. */
-    _cleanup_cpumask_ struct cp_cpumask numbers = {0};
+    _cleanup_free_ unsigned *numbers = NULL;
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; i < machine->n_domains[level]; i++) {
-        const struct cp_domain *domain = &machine->domains[level][i];
-
-        if (cp_cpumask_intersects(&domain->cpus, cpus) &&
-            cp_cpumask_set(&numbers, (struct cp_cpu){domain->os_index}) < 0)
-            return NULL;
-    }
-    if (cp_cpumask_is_empty(&numbers))
-        return strdup("-");
-    return cp_cpumask_to_list(&numbers);
+    numbers = calloc(machine->n_domains[level] ? machine->n_domains[level] : 1, sizeof(*numbers));
+    if (!numbers)
+        return NULL;
+    for (uint32_t i = 0; i < machine->n_domains[level]; i++)
+        if (cp_cpumask_intersects(&machine->domains[level][i].cpus, cpus))
+            numbers[n++] = machine->domains[level][i].os_index;
+    qsort(numbers, n, sizeof(*numbers), compare_numbers);
+    return format_numbers(numbers, n);
 }
 
 static uint32_t count_cores(const struct cp_machine *machine, const struct cp_cpumask *cpus)
@@ -340,14 +374,23 @@ static int print_llcs(const struct cp_machine *machine, FILE *stream, unsigned w
         fprintf(stream, "\n%4s  %-*s  %-*s  %-*s  %5s  %s\n", "LLC", (int)cache, "CACHE",
                 (int)packages, "PACKAGE", (int)nodes, "NODE", "CORES", "CPUS");
     for (uint32_t i = 0; r == 0 && i < n; i++) {
-        int column = fprintf(stream, "%4" PRIu32 "  %-*s  %-*s  %-*s  %5" PRIu32 "  ", i,
-                             (int)cache, rows[i].cache, (int)packages, rows[i].packages, (int)nodes,
+        int column = fprintf(stream, "%4" PRIu32 "  %-*s  %-*s  %-*s  %5" PRIu32, i, (int)cache,
+                             rows[i].cache, (int)packages, rows[i].packages, (int)nodes,
                              rows[i].nodes, rows[i].n_cores);
 
-        if (column < 0)
+        if (column < 0) {
             r = -EIO;
-        else
-            print_wrapped(stream, rows[i].cpus, (unsigned)column, width);
+            break;
+        }
+        column += 2;
+        /* A narrow terminal: the CPUs get lines of their own. */
+        if (width && (unsigned)column + CPUS_WIDTH_MIN > width) {
+            fprintf(stream, "\n%*s", (int)CPUS_INDENT, "");
+            column = (int)CPUS_INDENT;
+        } else {
+            fprintf(stream, "  ");
+        }
+        print_wrapped(stream, rows[i].cpus, (unsigned)column, width);
     }
     if (rows)
         llc_rows_free(rows, n);

@@ -60,8 +60,9 @@ struct cp_machine {
     /* What the kernel's online list said, read before the rest; equal to online but for CPUs that
      * came or went meanwhile or that hwloc leaves out. */
     struct cp_cpumask listed;
-    struct cp_cpumask offline;    /* known to the machine (possible or present) and not online */
-    struct cp_cpumask isolated;   /* isolcpus, nohz_full; intersected with possible */
+    struct cp_cpumask offline;    /* present in the machine and not online */
+    struct cp_cpumask possible;   /* online, offline, and empty slots that may get a CPU later */
+    struct cp_cpumask isolated;   /* isolcpus, nohz_full, isolated partitions; within possible */
     struct cp_cpumask disallowed; /* online, outside the daemon's own cpuset */
     struct cp_cpumask usable;     /* online, neither isolated nor disallowed: placement targets */
 };
