@@ -13,11 +13,11 @@
 #include <string.h>
 
 /* A host of thousands of containers has as many mounts, some 300 bytes each. */
-#define MOUNTINFO_MAX_SIZE (16u * 1024u * 1024u)
+#define MOUNTINFO_MAX_SIZE ((size_t)16 * 1024 * 1024)
 /* A path of PATH_MAX for each of a dozen hierarchies. */
-#define TASK_CGROUP_MAX_SIZE (64u * 1024u)
+#define TASK_CGROUP_MAX_SIZE ((size_t)64 * 1024)
 #define CONTROLLERS_MAX_SIZE 4096u
-#define CPUS_MAX_SIZE (512u * 1024u)
+#define CPUS_MAX_SIZE ((size_t)512 * 1024)
 
 void cp_cpuset_mount_done(struct cp_cpuset_mount *mount)
 {
@@ -117,44 +117,59 @@ static unsigned rank_of(enum cp_cpuset_kind kind, const char *mount_root)
     return (kind == CP_CPUSET_V1 ? 3u : 1u) + (strcmp(mount_root, "/") == 0 ? 1u : 0u);
 }
 
-int cp_cpuset_find_mount(const struct cp_root *root, struct cp_cpuset_mount *ret_mount)
+/* Replaces what *mount holds. -ENOMEM: it is empty then. */
+static int set_mount(struct cp_cpuset_mount *mount, enum cp_cpuset_kind kind,
+                     const char *mount_point, const char *mount_root)
 {
-    _cleanup_(cp_cpuset_mount_done) struct cp_cpuset_mount best = {0};
-    _cleanup_free_ char *text = NULL;
-    struct cp_mountinfo_entry entry;
-    char *rest;
-    int r = cp_root_read_file(root, "proc/self/mountinfo", MOUNTINFO_MAX_SIZE, &text, NULL);
+    cp_cpuset_mount_done(mount);
+    mount->mount_point = strdup(mount_point);
+    mount->mount_root = strdup(mount_root);
+    if (!mount->mount_point || !mount->mount_root) {
+        cp_cpuset_mount_done(mount);
+        return -ENOMEM;
+    }
+    mount->kind = kind;
+    return 0;
+}
 
-    if (r < 0)
-        return r;
-    rest = text;
-    while ((r = cp_mountinfo_next(&rest, &entry)) == 0) {
+/* Looks through a mountinfo text, which it changes, for the best mount. */
+static int choose_mount(const struct cp_root *root, char *text, struct cp_cpuset_mount *best)
+{
+    struct cp_mountinfo_entry entry;
+    int r;
+
+    while ((r = cp_mountinfo_next(&text, &entry)) == 0) {
         enum cp_cpuset_kind kind = kind_of(&entry);
         const char *mount_point = entry.mount_point + strspn(entry.mount_point, "/");
 
-        if (rank_of(kind, entry.root) <= rank_of(best.kind, best.mount_root))
+        if (rank_of(kind, entry.root) <= rank_of(best->kind, best->mount_root))
             continue;
         /* A cgroup file system mounted as "/" has the empty path below the root. */
         if (!*mount_point)
             mount_point = ".";
         r = is_visible(root, kind, mount_point);
+        if (r > 0)
+            r = set_mount(best, kind, mount_point, entry.root);
         if (r < 0)
             return r;
-        if (r == 0)
-            continue;
-        cp_cpuset_mount_done(&best);
-        best = (struct cp_cpuset_mount){
-            .kind = kind,
-            .mount_point = strdup(mount_point),
-            .mount_root = strdup(entry.root),
-        };
-        if (!best.mount_point || !best.mount_root)
-            return -ENOMEM;
     }
+    return r < 0 ? r : 0;
+}
+
+int cp_cpuset_find_mount(const struct cp_root *root, struct cp_cpuset_mount *ret_mount)
+{
+    _cleanup_free_ char *text = NULL;
+    struct cp_cpuset_mount best = {0};
+    int r = cp_root_read_file(root, "proc/self/mountinfo", MOUNTINFO_MAX_SIZE, &text, NULL);
+
     if (r < 0)
         return r;
+    r = choose_mount(root, text, &best);
+    if (r < 0) {
+        cp_cpuset_mount_done(&best);
+        return r;
+    }
     *ret_mount = best;
-    best = (struct cp_cpuset_mount){0};
     return 0;
 }
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define READ_MAX_SIZE (4u * 1024u * 1024u)
-#define CHUNK_SIZE (64u * 1024u)
+#define READ_MAX_SIZE ((size_t)4 * 1024 * 1024)
+#define CHUNK_SIZE ((size_t)64 * 1024)
 /* 4 EiB in pages of 4 KiB; pages of at most 1 GiB. */
 #define PAGES_LIMIT (UINT64_C(1) << 50)
 #define PAGE_KIB_LIMIT (UINT64_C(1) << 20)
