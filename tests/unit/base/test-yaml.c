@@ -166,7 +166,7 @@ static void refused(void **state)
         {"a: 1\n b: 2\n", 2, 3, "mapping values"},
         {"- a\nb: 1\n", 2, 1, "expected"},
         {"a: @x\n", 1, 4, "cannot start"},
-        {"a: \"\\q\"\n", 1, 6, "unknown escape"},
+        {"a: \"\\q\"\n", 1, 5, "unknown escape"},
         {"a: \xff\n", 1, 4, "UTF-8"},
         {"a: 1\n# \xc3\n", 2, 3, "UTF-8"},
         {"a: \xc0\xaf\n", 1, 4, "UTF-8"},
