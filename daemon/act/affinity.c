@@ -100,7 +100,7 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     }
     r = cp_act_look(affinity->context.root, task, &current, NULL);
     if (r == 0)
-        r = cp_act_judge(&affinity->context, task.tid, &current, &entry->target, &drift);
+        r = cp_act_judge_entry(&affinity->context, entry, &current, &drift);
     if (r == CP_PROC_GONE) {
         cp_act_detail(detail, "the task has ended");
         result = CP_ACT_GONE;
