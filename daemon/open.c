@@ -155,6 +155,14 @@ int cp_manager_open_rooms(struct cp_manager *manager, struct cp_error *error)
     return 0;
 }
 
+static void log_restored(const struct cp_journal_entry *entry, enum cp_act_result result,
+                         const char *detail, void *userdata)
+{
+    (void)userdata;
+    cp_log_info("task %d: %s%s%s", entry->task.tid, cp_act_result_to_string(result),
+                detail[0] ? ": " : "", detail);
+}
+
 int cp_restore_run(const char *run_directory, struct cp_error *error)
 {
     struct cp_root root = {.fd = -1};
@@ -165,20 +173,19 @@ int cp_restore_run(const char *run_directory, struct cp_error *error)
     if (r < 0)
         return cp_error_set(error, -r, "cannot open the root directory: %s", strerror(-r));
     r = open_journal(&root, run_directory, &journal, error);
-    if (r == 0)
-        r = cp_restore_all(&root, journal, &summary, error);
-    else if (r == CP_JOURNAL_NEWER_VERSION)
+    if (r == CP_JOURNAL_NEWER_VERSION)
         r = -EPROTO;
     if (r >= 0) {
-        if (summary.details)
-            cp_log_info("%s", summary.details);
-        cp_log_notice("%u masks given back, %u tasks gone, %u changed by others, %u refused",
-                      summary.n_restored, summary.n_gone, summary.n_yielded, summary.n_refused);
+        r = cp_restore_all(&root, journal, log_restored, NULL, &summary);
+        if (r < 0)
+            (void)cp_error_set(error, -r, "cannot look at the tasks: %s", strerror(-r));
     }
-    if (r == CP_RESTORE_INCOMPLETE)
+    if (r >= 0)
+        cp_log_notice("%u masks given back, %u tasks gone, %u changed by others, %u refused",
+                      summary.restored, summary.gone, summary.yielded, summary.refused);
+    if (r >= 0 && summary.refused)
         r = cp_error_set(error, EBUSY, "%u masks could not be given back; see above",
-                         summary.n_refused);
-    cp_restore_summary_done(&summary);
+                         summary.refused);
     cp_journal_close(journal);
     cp_root_done(&root);
     return r;

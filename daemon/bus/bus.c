@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <string.h>
 
-CP_DEFINE_CLEANUP(struct cp_bus, cp_bus_free)
-
 static int connect_bus(const char *address, sd_bus **ret_connection, struct cp_error *error)
 {
     _cleanup_(sd_bus_close_unrefp) sd_bus *connection = NULL;
@@ -92,17 +90,12 @@ static int request_name(struct cp_bus *bus, struct cp_error *error)
     return cp_error_set(error, -r, "cannot own " CP_BUS_NAME ": %s", strerror(-r));
 }
 
-int cp_bus_new(sd_event *event, int64_t priority, const char *address, const struct cp_bus_ops *ops,
-               void *userdata, struct cp_bus **ret_bus, struct cp_error *error)
+/* Everything that may fail; the caller frees the bus then. */
+static int set_up(struct cp_bus *bus, sd_event *event, int64_t priority, const char *address,
+                  struct cp_error *error)
 {
-    _cleanup_(cp_bus_freep) struct cp_bus *bus = calloc(1, sizeof(*bus));
-    int r;
+    int r = connect_bus(address, &bus->connection, error);
 
-    if (!bus)
-        return cp_error_set(error, ENOMEM, "out of memory");
-    bus->ops = ops;
-    bus->userdata = userdata;
-    r = connect_bus(address, &bus->connection, error);
     if (r < 0)
         return r;
     cp_bus_callers_init(&bus->callers, bus->connection, cp_bus_run_method, bus);
@@ -119,7 +112,25 @@ int cp_bus_new(sd_event *event, int64_t priority, const char *address, const str
     r = sd_bus_attach_event(bus->connection, event, (int)priority);
     if (r < 0)
         return cp_error_set(error, -r, "cannot attach the bus to the event loop: %s", strerror(-r));
-    *ret_bus = TAKE_PTR(bus);
+    return 0;
+}
+
+int cp_bus_new(sd_event *event, int64_t priority, const char *address, const struct cp_bus_ops *ops,
+               void *userdata, struct cp_bus **ret_bus, struct cp_error *error)
+{
+    struct cp_bus *bus = calloc(1, sizeof(*bus));
+    int r;
+
+    if (!bus)
+        return cp_error_set(error, ENOMEM, "out of memory");
+    bus->ops = ops;
+    bus->userdata = userdata;
+    r = set_up(bus, event, priority, address, error);
+    if (r < 0) {
+        cp_bus_free(bus);
+        return r;
+    }
+    *ret_bus = bus;
     return 0;
 }
 

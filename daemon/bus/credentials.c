@@ -45,34 +45,39 @@ static struct cp_bus_caller *caller_free(struct cp_bus_caller *caller)
     return NULL;
 }
 
-CP_DEFINE_CLEANUP(struct cp_bus_caller, caller_free)
+/* One try with a buffer of that size: ERANGE if it is too small, else the result of getgrnam_r().
+ */
+static int try_group(size_t size, bool *ret_found, gid_t *ret_gid)
+{
+    struct group group;
+    struct group *found = NULL;
+    char *buffer = malloc(size);
+    int r;
+
+    if (!buffer)
+        return ENOMEM;
+    r = getgrnam_r(CP_BUS_GROUP, &group, buffer, size, &found);
+    *ret_found = found != NULL;
+    if (found)
+        *ret_gid = found->gr_gid;
+    free(buffer);
+    return r;
+}
 
 static bool look_up_group(gid_t *ret_gid)
 {
-    _cleanup_free_ char *buffer = NULL;
-    struct group group;
-    struct group *found = NULL;
-    size_t size = 4096;
-    int r;
+    bool found = false;
+    int r = ERANGE;
 
     /* A group with many members needs a larger buffer; 1 MiB holds some 30 000 names. */
-    do {
-        free(buffer);
-        buffer = malloc(size);
-        if (!buffer)
-            return false;
-        r = getgrnam_r(CP_BUS_GROUP, &group, buffer, size, &found);
-        size *= 4;
-    } while (r == ERANGE && size <= 1u << 20);
-    if (!found) {
-        if (r != 0 && r != ENOENT)
-            cp_log_warning("group " CP_BUS_GROUP " could not be looked up (%s): "
-                           "only root may change anything over the bus",
-                           strerror(r));
-        return false;
-    }
-    *ret_gid = group.gr_gid;
-    return true;
+    for (size_t size = 4096; r == ERANGE && size <= 1u << 20; size *= 4)
+        r = try_group(size, &found, ret_gid);
+    /* Some name services give ENOENT for "no such group". */
+    if (!found && r != 0 && r != ENOENT)
+        cp_log_warning("group " CP_BUS_GROUP " could not be looked up (%s): "
+                       "only root may change anything over the bus",
+                       strerror(r));
+    return found;
 }
 
 void cp_bus_callers_init(struct cp_bus_callers *callers, sd_bus *connection, cp_bus_run run,
@@ -199,7 +204,8 @@ static void settle(struct cp_bus_caller *caller, const char *error_name, const c
     size_t n = caller->n_pending;
     sd_bus_message *messages[CP_BUS_MAX_PENDING_PER_CALLER];
 
-    memcpy(messages, caller->pending, n * sizeof(messages[0]));
+    for (size_t i = 0; i < n; i++)
+        messages[i] = caller->pending[i];
     callers->n_pending -= n;
     caller->n_pending = 0;
     if (!known)
@@ -216,7 +222,6 @@ static void settle(struct cp_bus_caller *caller, const char *error_name, const c
 static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
 {
     struct cp_bus_caller *caller = userdata;
-    int r;
 
     (void)ret_error;
     caller->query = sd_bus_slot_unref(caller->query);
@@ -225,8 +230,7 @@ static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *r
     } else if (sd_bus_message_is_method_error(reply, NULL)) {
         settle(caller, CP_BUS_ERROR_FAILED, "the bus did not tell who is calling; try again");
     } else {
-        r = read_identity(caller->callers, reply, &caller->identity);
-        caller->known = r >= 0;
+        caller->known = read_identity(caller->callers, reply, &caller->identity) >= 0;
         settle(caller, CP_BUS_ERROR_NOT_PERMITTED, "the bus does not know your user id");
     }
     return 0;
@@ -254,35 +258,44 @@ static int on_match_installed(sd_bus_message *reply, void *userdata, sd_bus_erro
     return 0;
 }
 
+/* Has the bus tell us who the caller is, and when it goes. First the match, then the question, so
+ * that no end of the caller falls between them. */
+static int ask(struct cp_bus_caller *caller)
+{
+    sd_bus *connection = caller->callers->connection;
+    char rule[512];
+    int r = snprintf(rule, sizeof(rule),
+                     "type='signal',sender='" DRIVER "',path='" DRIVER_PATH "',interface='" DRIVER
+                     "',member='NameOwnerChanged',arg0='%s'",
+                     caller->name);
+
+    if (r < 0 || (size_t)r >= sizeof(rule))
+        return -ENAMETOOLONG;
+    r = sd_bus_add_match_async(connection, &caller->match, rule, on_name_owner_changed,
+                               on_match_installed, caller);
+    if (r < 0)
+        return r;
+    return sd_bus_call_method_async(connection, &caller->query, DRIVER, DRIVER_PATH, DRIVER,
+                                    "GetConnectionCredentials", on_credentials, caller, "s",
+                                    caller->name);
+}
+
 static int add(struct cp_bus_callers *callers, const char *name, struct cp_bus_caller **ret_caller)
 {
-    _cleanup_(caller_freep) struct cp_bus_caller *caller = calloc(1, sizeof(*caller));
-    char rule[512];
+    struct cp_bus_caller *caller = calloc(1, sizeof(*caller));
     int r;
 
     if (!caller)
         return -ENOMEM;
     caller->callers = callers;
     caller->name = strdup(name);
-    if (!caller->name)
-        return -ENOMEM;
-    r = snprintf(rule, sizeof(rule),
-                 "type='signal',sender='" DRIVER "',path='" DRIVER_PATH "',interface='" DRIVER
-                 "',member='NameOwnerChanged',arg0='%s'",
-                 name);
-    if (r < 0 || (size_t)r >= sizeof(rule))
-        return -ENAMETOOLONG;
-    /* First the match, then the question, so that no end of the caller falls between them. */
-    r = sd_bus_add_match_async(callers->connection, &caller->match, rule, on_name_owner_changed,
-                               on_match_installed, caller);
-    if (r >= 0)
-        r = sd_bus_call_method_async(callers->connection, &caller->query, DRIVER, DRIVER_PATH,
-                                     DRIVER, "GetConnectionCredentials", on_credentials, caller,
-                                     "s", name);
-    if (r < 0)
+    r = caller->name ? ask(caller) : -ENOMEM;
+    if (r < 0) {
+        caller_free(caller);
         return r;
+    }
     callers->table[callers->n_callers++] = caller;
-    *ret_caller = TAKE_PTR(caller);
+    *ret_caller = caller;
     return 0;
 }
 
