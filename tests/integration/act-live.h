@@ -72,6 +72,22 @@ static inline void *wait_forever(void *argument)
     return NULL;
 }
 
+/* Runs a new program when it gets SIGUSR1. */
+static inline void *exec_when_told(void *argument)
+{
+    pid_t tid = gettid();
+    sigset_t set;
+    int number;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGUSR1);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (write(*(int *)argument, &tid, sizeof(tid)) != sizeof(tid) || sigwait(&set, &number) != 0)
+        _exit(1);
+    (void)execl("/bin/sleep", "sleep", "600", NULL);
+    _exit(1);
+}
+
 static inline void start_child(int from)
 {
     pid_t child = fork();
@@ -103,7 +119,8 @@ static inline void __attribute__((noreturn)) work(int to, int from)
 
         if (command == 'c')
             start_child(from);
-        else if (pthread_create(&thread, &attributes, wait_forever, &from) != 0)
+        else if (pthread_create(&thread, &attributes,
+                                command == 'e' ? exec_when_told : wait_forever, &from) != 0)
             _exit(1);
     }
     _exit(0);
@@ -143,6 +160,12 @@ static inline pid_t ask(struct worker *worker, char command)
 static inline pid_t worker_thread(struct worker *worker)
 {
     return ask(worker, 't');
+}
+
+/* Its process runs sleep(1) once this thread gets SIGUSR1. */
+static inline pid_t worker_execing_thread(struct worker *worker)
+{
+    return ask(worker, 'e');
 }
 
 static inline pid_t worker_child(struct worker *worker)

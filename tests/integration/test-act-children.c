@@ -105,6 +105,44 @@ static void test_ended_child(void **state)
     worker_stop(&worker);
 }
 
+static void wait_for_exec(const struct live *live, pid_t pid)
+{
+    struct cp_proc_stat stat;
+
+    for (unsigned i = 0; i < 10000; i++) {
+        assert_int_equal(cp_proc_read_stat(&live->root, pid, &stat), 0);
+        if (strcmp(stat.comm, "sleep") == 0)
+            return;
+        (void)usleep(1000);
+    }
+    fail_msg("no new program after 10 s");
+}
+
+/* exec(3) in a thread that is not the leader: it goes on with the leader's identity. */
+static void test_exec_in_a_thread(void **state)
+{
+    struct live *live = *state;
+
+    for (unsigned released = 0; released < 2; released++) {
+        struct worker worker;
+        struct cp_task_id thread;
+        char detail[CP_ACT_DETAIL_SIZE];
+
+        worker_start(&worker);
+        thread = task_of(worker_execing_thread(&worker));
+        place_ok(live, thread.tid, false, &live->only_a);
+        assert_int_equal(tgkill(worker.pid, thread.tid, SIGUSR1), 0);
+        wait_for_exec(live, worker.pid);
+        expect_mask(worker.pid, &live->only_a);
+        if (released)
+            assert_int_equal(live->actuator->ops->release(live->actuator, thread, detail),
+                             CP_ACT_GONE);
+        assert_int_equal(release_child(live, worker.pid, thread), CP_ACT_RESTORED);
+        expect_mask(worker.pid, &live->all);
+        worker_stop(&worker);
+    }
+}
+
 /* Start times have a resolution of 10 ms; a thread that is to be older must be so visibly. */
 static void let_a_tick_pass(void)
 {
@@ -185,6 +223,7 @@ int main(void)
         LIVE(test_grandchild),
         LIVE(test_children_of_strangers),
         LIVE(test_ended_child),
+        LIVE(test_exec_in_a_thread),
         LIVE(test_strays),
         LIVE(test_placed_threads_are_no_strays),
         LIVE(test_strays_of_a_released_task),
