@@ -115,7 +115,7 @@ static enum cp_act_result inspect(const struct placing *placing, size_t i)
         return CP_ACT_REFUSED;
     }
     if (r == 0 && before)
-        r = cp_act_judge(&placing->affinity->context, change->task.tid, &current, expected, &drift);
+        r = cp_act_judge_entry(&placing->affinity->context, before, &current, &drift);
     else if (r == 0 && cp_cpumask_equal(&current, expected))
         drift = CP_DRIFT_SAME;
     if (r == CP_PROC_GONE)
@@ -350,8 +350,14 @@ static int set_all(struct placing *placing)
             return 1;
         }
     }
-    for (size_t i = 0; i < placing->n; i++)
+    for (size_t i = 0; i < placing->n; i++) {
+        /* Tells the journal that the former target is history. If that cannot be written, a
+         * crash after which somebody had chosen just that mask would be misread. */
+        if (held_before(placing, i))
+            (void)cp_journal_place(placing->affinity->journal, placing->decision,
+                                   placing->entries[i], 1);
         keep(placing, i);
+    }
     return 0;
 }
 

@@ -89,6 +89,21 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 
 /* ---- the file as a whole ---- */
 
+/* A former target is written as the placement that it was: reading both gives the same entry. */
+static int build_entry(const struct cp_journal *journal, struct cp_journal_bytes *bytes,
+                       const struct cp_journal_entry *entry)
+{
+    int r = 0;
+
+    if (!cp_cpumask_is_empty(&entry->former_target)) {
+        struct cp_journal_entry former = *entry; /* masks borrowed */
+
+        former.target = entry->former_target;
+        r = cp_journal_put_place(bytes, journal->boot_id, entry->decision, &former, 1);
+    }
+    return r < 0 ? r : cp_journal_put_place(bytes, journal->boot_id, entry->decision, entry, 1);
+}
+
 static int build_image(const struct cp_journal *journal, struct cp_journal_bytes *bytes)
 {
     int r = cp_journal_put_header(bytes, journal->boot_id, journal->reserved_decision);
@@ -100,7 +115,7 @@ static int build_image(const struct cp_journal *journal, struct cp_journal_bytes
         const struct cp_journal_entry *entry = &journal->due.entries[i];
 
         if (entry->task.tid != 0)
-            r = cp_journal_put_place(bytes, journal->boot_id, entry->decision, entry, 1);
+            r = build_entry(journal, bytes, entry);
     }
     return r;
 }
