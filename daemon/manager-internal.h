@@ -86,11 +86,26 @@ struct cp_manager {
 enum cp_mode cp_manager_mode(const struct cp_manager *manager);
 /* Sets the timer to what the look schedule says. */
 void cp_manager_arm_look(struct cp_manager *manager);
-int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *error);
 /* Tells systemd what `systemctl status` shall show. */
 void cp_manager_notify_status(struct cp_manager *manager);
 /* Compares the online CPUs with the snapshot and takes a new one if they differ. */
 void cp_manager_follow_hotplug(struct cp_manager *manager);
+
+/* open.c */
+
+/* Opens machine, wake source, journal, actuator, pairs and ledger, and gives back what an earlier
+ * life left. Negative errno with *error; what was opened belongs to the manager all the same. */
+int cp_manager_open_rooms(struct cp_manager *manager, struct cp_error *error);
+
+/* calibration.c */
+
+/* Takes the cost table from the options and the kept file, and measures the rest. */
+int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error);
+/* Begins to measure in a thread; calibration.done_fd becomes readable when it has ended. */
+int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *error);
+int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+/* Ends a calibration under way and waits for its thread. */
+void cp_manager_stop_calibration(struct cp_manager *manager);
 
 /* round.c */
 

@@ -319,7 +319,7 @@ static bool apply(struct cp_manager *manager, struct cp_decision *decision)
         if (done)
             decision->applied_ns = cp_now_ns();
         else
-            (void)snprintf(decision->why, sizeof(decision->why), "%s",
+            (void)snprintf(decision->why, sizeof(decision->why), "%.199s",
                            first_detail(changes, &error));
     }
     for (unsigned i = 0; i < CP_ELEMENTS(changes); i++)

@@ -73,7 +73,8 @@ static bool send_answer(const struct answer *answer, const struct cp_topology *f
  * drops contradictory objects and goes on, and what is left is what we show. */
 static bool child_isolate(int pipe_fd)
 {
-    struct rlimit no_core = {0, 0};
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    const struct rlimit no_core = {0, 0};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
@@ -82,6 +83,9 @@ static bool child_isolate(int pipe_fd)
     if (pipe_fd != ANSWER_FD && dup2(pipe_fd, ANSWER_FD) < 0)
         return false;
     (void)close_range(ANSWER_FD + 1, UINT_MAX, 0);
+    /* A handler of the parent's would go on with the parent's business in here. */
+    for (size_t i = 0; i < CP_ELEMENTS(crashes); i++)
+        (void)signal(crashes[i], SIG_DFL);
     (void)setrlimit(RLIMIT_CORE, &no_core);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     return true;

@@ -31,8 +31,8 @@ struct cp_handoff_profile {
 double cp_model_total_ns(const struct cp_costs *costs, const struct cp_handoff_profile *profile,
                          enum cp_level level);
 
-/* Mean loss of one hand-off where the two are now; levels unknown: as the costliest seen level of
- * the table. */
+/* Mean loss of one hand-off where the two are now. Levels unknown (all shares 0): as the costliest
+ * level whose cost is known from this machine or its configuration, or of all where none is. */
 double cp_model_now_ns(const struct cp_costs *costs, const struct cp_handoff_profile *profile);
 
 /* Gain of moving the hand-offs of this profile to a level, ns per second; negative: a loss. */
