@@ -395,6 +395,7 @@ struct cp_manager *cp_manager_free(struct cp_manager *manager)
         close(manager->calibration.done_fd);
     cp_plan_done(&manager->last_plan);
     cp_load_done(&manager->load_at_open);
+    free(manager->busy_permille);
     cp_actuator_free(manager->actuator);
     cp_journal_close(manager->journal);
     cp_ledger_free(manager->ledger);
