@@ -305,14 +305,15 @@ static __always_inline int scale_on_switch(struct task_struct *prev, struct task
     if (!epoch)
         return 0;
     now = bpf_ktime_get_ns();
-    if (task_counts(prev)) {
+    /* Tasks that do not count have no state: asking for kernel threads saves the lookup. */
+    if (!(prev->flags & PF_KTHREAD)) {
         state = bpf_task_storage_get(&scale_tasks, prev, NULL, 0);
         if (state && state->epoch == epoch) {
             prev_on_ns = state->on_since_ns;
             switch_out(state, is_runnable, now);
         }
     }
-    if (task_counts(next)) {
+    if (!(next->flags & PF_KTHREAD)) {
         state = bpf_task_storage_get(&scale_tasks, next, NULL, 0);
         if (state && state->epoch == epoch)
             switch_in(state, (__u32)next->pid, (__u32)prev->pid, prev_on_ns, now);
