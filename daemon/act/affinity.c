@@ -90,7 +90,7 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     const struct cp_journal_entry *entry = cp_held_set_find(&affinity->held, task);
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     enum cp_act_result result;
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r;
 
     detail[0] = '\0';
@@ -137,7 +137,7 @@ static enum cp_act_result release_inherited(struct cp_affinity *affinity,
     struct cp_journal_entry inherited = *entry; /* masks borrowed */
     char detail[CP_ACT_DETAIL_SIZE];
     enum cp_act_result result = CP_ACT_REFUSED;
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r = cp_act_look(affinity->context.root, child, &current, NULL);
 
     if (r == 0)

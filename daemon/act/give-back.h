@@ -11,6 +11,8 @@
 #include "base/proc.h"
 #include "registry/cpuset-view.h"
 
+#include <stdio.h>
+
 /* What of the machine decides over masks. */
 struct cp_act_context {
     const struct cp_root *root; /* borrowed */
@@ -24,13 +26,11 @@ struct cp_act_context {
 int cp_act_context_init(struct cp_act_context *context, const struct cp_root *root,
                         struct cp_error *error);
 void cp_act_context_done(struct cp_act_context *context);
-#define _cleanup_act_context_ _cleanup_(cp_act_context_done)
 
-/* Fills a detail line, cut if it does not fit. */
-void cp_act_detail(char detail[static CP_ACT_DETAIL_SIZE], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Fills a detail line from a printf format, cut if it does not fit. */
+#define cp_act_detail(detail, ...) ((void)snprintf(detail, CP_ACT_DETAIL_SIZE, __VA_ARGS__))
 /* The list form, cut to fit a detail line; returns buffer. */
-#define CP_ACT_MASK_TEXT_SIZE 48
+#define CP_ACT_MASK_TEXT_SIZE 40
 const char *cp_act_mask_text(const struct cp_cpumask *mask,
                              char buffer[static CP_ACT_MASK_TEXT_SIZE]);
 

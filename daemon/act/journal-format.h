@@ -32,10 +32,10 @@
 #include <stdint.h>
 
 #define CP_JOURNAL_VERSION 1u
-#define CP_JOURNAL_BOOT_ID_SIZE 40u
-#define CP_JOURNAL_HEADER_SIZE 68u
-#define CP_JOURNAL_RECORD_HEADER_SIZE 16u
-#define CP_JOURNAL_MAX_PAYLOAD (4u * 1024u * 1024u)
+#define CP_JOURNAL_BOOT_ID_SIZE ((size_t)40)
+#define CP_JOURNAL_HEADER_SIZE ((size_t)68)
+#define CP_JOURNAL_RECORD_HEADER_SIZE ((size_t)16)
+#define CP_JOURNAL_MAX_PAYLOAD ((size_t)4 * 1024 * 1024)
 #define CP_JOURNAL_COUNTER_BATCH 64u /* decision ids that one COUNTER record reserves */
 
 /* Bytes that grow. A zeroed struct is a valid empty one. */
