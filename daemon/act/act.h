@@ -86,9 +86,12 @@ struct cp_actuator_ops {
      * explained by a cpuset or hotplug change is the kernel's and counts as DONE. */
     enum cp_act_result (*check)(struct cp_actuator *actuator, struct cp_task_id task,
                                 char detail[static CP_ACT_DETAIL_SIZE]);
-    /* A new child of a guarded task has inherited our mask: gives it the parent's original, also
+    /*
+     * A new child of a guarded task has inherited our mask: gives it the parent's original, also
      * when the parent was released a moment ago. RESTORED, GONE, YIELDED (its mask is not ours),
-     * REFUSED. */
+     * REFUSED. Also for a placed thread that is not its process's leader and runs a new program: it
+     * goes on under the leader's identity (child), and its own (parent) is gone.
+     */
     enum cp_act_result (*release_child)(struct cp_actuator *actuator, struct cp_task_id child,
                                         struct cp_task_id parent);
     /*
@@ -110,6 +113,7 @@ struct cp_actuator {
 };
 
 struct cp_journal;
+struct cp_journal_entry;
 
 /*
  * The live machine's actuator. Borrows root, wake (NULL: nothing is guarded) and journal; refs
@@ -122,26 +126,26 @@ int cp_affinity_actuator_new(const struct cp_root *root, struct cp_machine *mach
 struct cp_actuator *cp_dry_actuator_new(void);                      /* NULL: no memory */
 struct cp_actuator *cp_actuator_free(struct cp_actuator *actuator); /* accepts, returns NULL */
 
-/* What cp_restore_all() did. */
+/* What cp_restore_all() did, in tasks. */
 struct cp_restore_summary {
-    unsigned n_due;
-    unsigned n_restored;
-    unsigned n_yielded;
-    unsigned n_gone;
-    unsigned n_refused;
-    unsigned n_strays; /* children with an inherited mask that got the original */
-    char *details;     /* owned; a line for each task worth one (at most 200), NULL: none */
+    unsigned due;
+    unsigned restored;
+    unsigned yielded;
+    unsigned gone;
+    unsigned refused;
+    unsigned strays; /* threads and children with an inherited mask that got the original */
 };
 
-void cp_restore_summary_done(struct cp_restore_summary *summary);
-
-#define CP_RESTORE_INCOMPLETE 1
+/* Called for each task that was due; entry is borrowed, detail may be "". */
+typedef void (*cp_restore_handler)(const struct cp_journal_entry *entry, enum cp_act_result result,
+                                   const char *detail, void *userdata);
 
 /*
  * Gives back everything that is due in the journal, then looks for threads and child processes that
- * inherited a mask while no daemon ran. Needs no wake source and no bus. 0: nothing is due any
- * more; CP_RESTORE_INCOMPLETE: some were refused and stay due; negative errno with *error: the
- * machine could not be read, nothing was done. *ret_summary is filled in the first two cases.
+ * inherited a mask while no daemon ran. Needs no wake source and no bus. handler may be NULL.
+ * 0: the summary tells; those refused stay due. Negative errno: the machine could not be read or
+ * there is no memory; nothing was done.
  */
 int cp_restore_all(const struct cp_root *root, struct cp_journal *journal,
-                   struct cp_restore_summary *ret_summary, struct cp_error *error);
+                   cp_restore_handler handler, void *userdata,
+                   struct cp_restore_summary *ret_summary);

@@ -115,7 +115,7 @@ static enum cp_act_result inspect(const struct placing *placing, size_t i)
         return CP_ACT_REFUSED;
     }
     if (r == 0 && before)
-        r = cp_act_judge(&placing->affinity->context, change->task.tid, &current, expected, &drift);
+        r = cp_act_judge_entry(&placing->affinity->context, before, &current, &drift);
     else if (r == 0 && cp_cpumask_equal(&current, expected))
         drift = CP_DRIFT_SAME;
     if (r == CP_PROC_GONE)
@@ -268,12 +268,18 @@ static enum cp_act_result take_back(struct placing *placing, size_t i,
         former.had_user_mask = true;
     }
     result = cp_act_give_back(&placing->affinity->context, &former, detail);
-    if (result == CP_ACT_REFUSED)
+    if (result == CP_ACT_REFUSED) {
         keep(placing, i);
-    else if (before && result != CP_ACT_RESTORED)
+        return result;
+    }
+    if (before && result != CP_ACT_RESTORED)
         cp_affinity_drop(placing->affinity, placing->changes[i].task);
     else
         unwind(placing, i);
+    /* A child forked in between has the mask, and is reported after this. */
+    cp_held_set_remember(&placing->affinity->held, placing->entries[i],
+                         cp_now_ns() / CP_NS_PER_TICK, false);
+    placing->entries[i] = NULL;
     return result;
 }
 
@@ -317,8 +323,8 @@ static int inspect_all(const struct placing *placing)
         if (change->result == CP_ACT_DONE)
             continue;
         failing = i;
-        if (change->result != CP_ACT_REFUSED)
-            cp_affinity_drop(placing->affinity, change->task); /* if it was ours */
+        if (change->result != CP_ACT_REFUSED && held_before(placing, i))
+            cp_affinity_drop(placing->affinity, change->task);
     }
     if (failing == placing->n)
         return 0;
@@ -344,8 +350,14 @@ static int set_all(struct placing *placing)
             return 1;
         }
     }
-    for (size_t i = 0; i < placing->n; i++)
+    for (size_t i = 0; i < placing->n; i++) {
+        /* Tells the journal that the former target is history. If that cannot be written, a
+         * crash after which somebody had chosen just that mask would be misread. */
+        if (held_before(placing, i))
+            (void)cp_journal_place(placing->affinity->journal, placing->decision,
+                                   placing->entries[i], 1);
         keep(placing, i);
+    }
     return 0;
 }
 

@@ -100,7 +100,7 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     }
     r = cp_act_look(affinity->context.root, task, &current, NULL);
     if (r == 0)
-        r = cp_act_judge(&affinity->context, task.tid, &current, &entry->target, &drift);
+        r = cp_act_judge_entry(&affinity->context, entry, &current, &drift);
     if (r == CP_PROC_GONE) {
         cp_act_detail(detail, "the task has ended");
         result = CP_ACT_GONE;
@@ -116,6 +116,18 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     return result;
 }
 
+/* A child that had the mask may have forked before it lost it: its own children are reported as
+ * its, not as the placed task's. Without memory they keep the mask until the next scan. */
+static void remember_child(struct cp_affinity *affinity, const struct cp_journal_entry *inherited)
+{
+    struct cp_journal_entry *copy = calloc(1, sizeof(*copy));
+
+    if (copy && cp_journal_entry_copy(inherited, copy) >= 0)
+        cp_held_set_remember(&affinity->held, copy, now_ticks(), true);
+    else
+        free(copy);
+}
+
 /* The child of this entry's task: has it its mask? Then it gets its original. */
 static enum cp_act_result release_inherited(struct cp_affinity *affinity,
                                             const struct cp_journal_entry *entry,
@@ -124,17 +136,31 @@ static enum cp_act_result release_inherited(struct cp_affinity *affinity,
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     struct cp_journal_entry inherited = *entry; /* masks borrowed */
     char detail[CP_ACT_DETAIL_SIZE];
+    enum cp_act_result result = CP_ACT_REFUSED;
     enum cp_drift drift;
     int r = cp_act_look(affinity->context.root, child, &current, NULL);
 
     if (r == 0)
         r = cp_act_judge(&affinity->context, child.tid, &current, &entry->target, &drift);
-    if (r != 0)
-        return r == CP_PROC_GONE ? CP_ACT_GONE : CP_ACT_REFUSED;
-    if (drift != CP_DRIFT_SAME && drift != CP_DRIFT_SHRUNK)
+    if (r == 0 && drift != CP_DRIFT_SAME && drift != CP_DRIFT_SHRUNK)
         return CP_ACT_YIELDED;
     inherited.task = child;
-    return cp_act_give_back(&affinity->context, &inherited, detail);
+    if (r == CP_PROC_GONE)
+        result = CP_ACT_GONE;
+    else if (r == 0)
+        result = cp_act_give_back(&affinity->context, &inherited, detail);
+    remember_child(affinity, &inherited);
+    return result;
+}
+
+/* Could this task have got its mask from that one? Either it was born while the mask was ours, or a
+ * thread that runs a new program has taken over the identity of its process's leader. */
+static bool may_be_heir(const struct cp_held_recent *recent, struct cp_task_id task)
+{
+    if (task.tid == recent->entry->tgid)
+        return task.start_ticks <= recent->entry->task.start_ticks;
+    return task.start_ticks >= recent->entry->placed_ticks &&
+           task.start_ticks <= recent->until_ticks;
 }
 
 static enum cp_act_result affinity_release_child(struct cp_actuator *actuator,
@@ -153,8 +179,7 @@ static enum cp_act_result affinity_release_child(struct cp_actuator *actuator,
         const struct cp_held_recent *recent = &affinity->held.recent[i];
 
         if (recent->entry && cp_task_id_equal(recent->entry->task, parent) &&
-            child.start_ticks >= recent->entry->placed_ticks &&
-            child.start_ticks <= recent->until_ticks)
+            may_be_heir(recent, child))
             result = release_inherited(affinity, recent->entry, child);
     }
     return result;
@@ -184,7 +209,7 @@ static unsigned affinity_scan_strays(struct cp_actuator *actuator)
     for (size_t i = 0; i < CP_HELD_RECENT; i++) {
         const struct cp_held_recent *recent = &affinity->held.recent[i];
 
-        if (!recent->entry || now - recent->until_ticks > RECENT_TICKS)
+        if (!recent->entry || recent->inherited || now - recent->until_ticks > RECENT_TICKS)
             continue;
         scan.entry = recent->entry;
         scan.until_ticks = recent->until_ticks;

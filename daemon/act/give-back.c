@@ -279,31 +279,52 @@ static enum cp_act_result verify(const struct cp_act_context *context,
     return CP_ACT_YIELDED;
 }
 
+int cp_act_judge_entry(const struct cp_act_context *context, const struct cp_journal_entry *entry,
+                       const struct cp_cpumask *current, enum cp_drift *ret_drift)
+{
+    int r = cp_act_judge(context, entry->task.tid, current, &entry->target, ret_drift);
+
+    if (r == 0 && *ret_drift == CP_DRIFT_FOREIGN && !cp_cpumask_is_empty(&entry->former_target))
+        r = cp_act_judge(context, entry->task.tid, current, &entry->former_target, ret_drift);
+    return r;
+}
+
+static enum cp_act_result yield(const struct cp_journal_entry *entry,
+                                const struct cp_cpumask *current,
+                                char detail[static CP_ACT_DETAIL_SIZE])
+{
+    char now[CP_ACT_MASK_TEXT_SIZE];
+    char ours[CP_ACT_MASK_TEXT_SIZE];
+
+    (void)cp_act_mask_text(current, now);
+    if (cp_cpumask_equal(current, &entry->original))
+        cp_act_detail(detail, "it has its former mask %s already", now);
+    else
+        cp_act_detail(detail, "somebody else changed its mask to %s (ours was %s): left alone", now,
+                      cp_act_mask_text(&entry->target, ours));
+    return CP_ACT_YIELDED;
+}
+
 enum cp_act_result cp_act_give_back(const struct cp_act_context *context,
                                     const struct cp_journal_entry *entry,
                                     char detail[static CP_ACT_DETAIL_SIZE])
 {
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     _cleanup_cpumask_ struct cp_cpumask wanted = {0};
-    char got[CP_ACT_MASK_TEXT_SIZE];
-    char ours[CP_ACT_MASK_TEXT_SIZE];
     enum cp_drift drift;
     int r = cp_act_look(context->root, entry->task, &current, NULL);
 
     detail[0] = '\0';
     if (r == 0)
-        r = cp_act_judge(context, entry->task.tid, &current, &entry->target, &drift);
+        r = cp_act_judge_entry(context, entry, &current, &drift);
     if (r == CP_PROC_GONE) {
         cp_act_detail(detail, "the task has ended");
         return CP_ACT_GONE;
     }
     if (r < 0)
         return refuse(detail, "its mask or cpuset could not be read", r);
-    if (drift == CP_DRIFT_FOREIGN) {
-        cp_act_detail(detail, "somebody else changed its mask to %s (ours was %s): left alone",
-                      cp_act_mask_text(&current, got), cp_act_mask_text(&entry->target, ours));
-        return CP_ACT_YIELDED;
-    }
+    if (drift == CP_DRIFT_FOREIGN)
+        return yield(entry, &current, detail);
     r = set_former(context, entry, &wanted, detail);
     if (r == -ESRCH) {
         cp_act_detail(detail, "the task has ended");

@@ -59,6 +59,11 @@ void cp_act_free_stranger(const struct cp_act_context *context, struct cp_task_i
 int cp_act_judge(const struct cp_act_context *context, pid_t tid, const struct cp_cpumask *current,
                  const struct cp_cpumask *target, enum cp_drift *ret_drift);
 
+/* The same for what was recorded of a task: also the target before the last may be in force, if a
+ * crash came between the journal's record and the change. */
+int cp_act_judge_entry(const struct cp_act_context *context, const struct cp_journal_entry *entry,
+                       const struct cp_cpumask *current, enum cp_drift *ret_drift);
+
 /*
  * Gives the mask of entry back (design section 5, "User mask"), if it is still ours. RESTORED (with
  * a note in detail where another mask than the former had to be given), GONE, YIELDED (left alone),

@@ -61,12 +61,14 @@ static bool is_at(const struct cp_held_set *set, size_t i, struct cp_task_id tas
     return i < set->n && cp_task_id_equal(set->entries[i]->task, task);
 }
 
-static void remember(struct cp_held_set *set, struct cp_journal_entry *entry, uint64_t now_ticks)
+void cp_held_set_remember(struct cp_held_set *set, struct cp_journal_entry *entry,
+                          uint64_t now_ticks, bool inherited)
 {
     struct cp_held_recent *slot = &set->recent[set->next_recent];
 
     cp_held_entry_free(slot->entry);
-    *slot = (struct cp_held_recent){.entry = entry, .until_ticks = now_ticks};
+    *slot =
+        (struct cp_held_recent){.entry = entry, .until_ticks = now_ticks, .inherited = inherited};
     set->next_recent = (set->next_recent + 1) % CP_HELD_RECENT;
 }
 
@@ -75,7 +77,7 @@ void cp_held_set_insert(struct cp_held_set *set, struct cp_journal_entry *entry,
     size_t i = find_place(set, entry->task);
 
     if (is_at(set, i, entry->task)) {
-        remember(set, set->entries[i], now_ticks);
+        cp_held_set_remember(set, set->entries[i], now_ticks, false);
     } else {
         memmove(set->entries + i + 1, set->entries + i,
                 (set->n - i) * sizeof(struct cp_journal_entry *));
@@ -90,7 +92,7 @@ void cp_held_set_drop(struct cp_held_set *set, struct cp_task_id task, uint64_t 
 
     if (!is_at(set, i, task))
         return;
-    remember(set, set->entries[i], now_ticks);
+    cp_held_set_remember(set, set->entries[i], now_ticks, false);
     set->n--;
     memmove(set->entries + i, set->entries + i + 1,
             (set->n - i) * sizeof(struct cp_journal_entry *));

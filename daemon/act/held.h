@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CP_HELD_RECENT 64u
+#define CP_HELD_RECENT 256u
 
 struct cp_held_recent {
     struct cp_journal_entry *entry; /* owned; NULL: free */
     uint64_t until_ticks;           /* when it ceased to be ours */
+    bool inherited;                 /* a child that had the mask from its parent: never placed */
 };
 
 struct cp_held_set {
@@ -35,6 +36,9 @@ void cp_held_set_insert(struct cp_held_set *set, struct cp_journal_entry *entry,
                         uint64_t now_ticks);
 /* The task's mask is no longer ours: its entry becomes recent. */
 void cp_held_set_drop(struct cp_held_set *set, struct cp_task_id task, uint64_t now_ticks);
+/* Takes entry over as recent at once: a mask that was ours for a moment, or inherited. */
+void cp_held_set_remember(struct cp_held_set *set, struct cp_journal_entry *entry,
+                          uint64_t now_ticks, bool inherited);
 struct cp_journal_entry *cp_held_set_find(const struct cp_held_set *set, struct cp_task_id task);
 
 /* Frees an entry of the heap. Accepts, returns NULL. */

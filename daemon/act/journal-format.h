@@ -68,7 +68,8 @@ void cp_journal_table_done(struct cp_journal_table *table);
 /* Makes room for n more, so that the next n calls of cp_journal_table_put() cannot fail. -ENOMEM,
  * -ENOSPC above CP_JOURNAL_MAX_DUE. */
 int cp_journal_table_reserve(struct cp_journal_table *table, size_t n);
-/* Moves *entry in, over a former one of the same task. Room must be reserved. */
+/* Moves *entry in, over a former one of the same task; former_target follows from that one, what
+ * *entry has of it is dropped. Room must be reserved. */
 void cp_journal_table_put(struct cp_journal_table *table, struct cp_journal_entry *entry);
 bool cp_journal_table_remove(struct cp_journal_table *table, struct cp_task_id task);
 const struct cp_journal_entry *cp_journal_table_find(const struct cp_journal_table *table,

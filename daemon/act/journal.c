@@ -89,6 +89,21 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 
 /* ---- the file as a whole ---- */
 
+/* A former target is written as the placement that it was: reading both gives the same entry. */
+static int build_entry(const struct cp_journal *journal, struct cp_journal_bytes *bytes,
+                       const struct cp_journal_entry *entry)
+{
+    int r = 0;
+
+    if (!cp_cpumask_is_empty(&entry->former_target)) {
+        struct cp_journal_entry former = *entry; /* masks borrowed */
+
+        former.target = entry->former_target;
+        r = cp_journal_put_place(bytes, journal->boot_id, entry->decision, &former, 1);
+    }
+    return r < 0 ? r : cp_journal_put_place(bytes, journal->boot_id, entry->decision, entry, 1);
+}
+
 static int build_image(const struct cp_journal *journal, struct cp_journal_bytes *bytes)
 {
     int r = cp_journal_put_header(bytes, journal->boot_id, journal->reserved_decision);
@@ -100,7 +115,7 @@ static int build_image(const struct cp_journal *journal, struct cp_journal_bytes
         const struct cp_journal_entry *entry = &journal->due.entries[i];
 
         if (entry->task.tid != 0)
-            r = cp_journal_put_place(bytes, journal->boot_id, entry->decision, entry, 1);
+            r = build_entry(journal, bytes, entry);
     }
     return r;
 }
@@ -288,6 +303,15 @@ static void warn_of_image(FILE *warnings, const char *directory,
              image->tail_bytes);
 }
 
+/* Each counter that was lost took at least so many bytes, and reserved one batch. */
+static uint64_t skip_lost_decisions(uint64_t counter, size_t lost_bytes)
+{
+    uint64_t skip =
+        (lost_bytes / (CP_JOURNAL_RECORD_HEADER_SIZE + 8) + 1) * CP_JOURNAL_COUNTER_BATCH;
+
+    return counter > UINT64_MAX - skip ? UINT64_MAX : counter + skip;
+}
+
 /* Takes over what the image holds and brings the file into order. */
 static int adopt(struct cp_journal *journal, struct cp_journal_image *image, size_t size,
                  const char *directory, FILE *warnings, struct cp_error *error)
@@ -300,10 +324,8 @@ static int adopt(struct cp_journal *journal, struct cp_journal_image *image, siz
     image->due = (struct cp_journal_table){0};
     journal->size = size;
     journal->last_decision = image->counter;
-    /* Each counter that was lost took at least this many bytes, and reserved one batch. */
     if (lost > 0)
-        journal->last_decision +=
-            (lost / (CP_JOURNAL_RECORD_HEADER_SIZE + 8) + 1) * CP_JOURNAL_COUNTER_BATCH;
+        journal->last_decision = skip_lost_decisions(image->counter, lost);
     journal->reserved_decision = journal->last_decision;
 
     if (image->tail_bytes > 0 && !image->header_damaged &&

@@ -7,63 +7,46 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#define MAX_DETAILS 200u
-
-void cp_restore_summary_done(struct cp_restore_summary *summary)
-{
-    free(summary->details);
-    *summary = (struct cp_restore_summary){0};
-}
+#include <stdlib.h>
 
 struct restore {
     struct cp_act_context context;
     struct cp_journal *journal;
+    cp_restore_handler handler;
+    void *userdata;
     struct cp_restore_summary summary;
-    FILE *details;
-    unsigned n_details;
 };
 
-static void note(struct restore *restore, struct cp_task_id task, const char *text)
+static void count(struct cp_restore_summary *summary, enum cp_act_result result)
 {
-    if (restore->n_details < MAX_DETAILS)
-        fprintf(restore->details, "%stask %d: %s", restore->n_details ? "\n" : "", task.tid, text);
-    else if (restore->n_details == MAX_DETAILS)
-        fprintf(restore->details, "\n(more tasks are not shown)");
-    restore->n_details++;
+    switch (result) {
+    case CP_ACT_RESTORED:
+        summary->restored++;
+        break;
+    case CP_ACT_YIELDED:
+        summary->yielded++;
+        break;
+    case CP_ACT_GONE:
+        summary->gone++;
+        break;
+    default:
+        summary->refused++;
+        break;
+    }
 }
 
 static void restore_one(struct restore *restore, const struct cp_journal_entry *entry)
 {
     char detail[CP_ACT_DETAIL_SIZE];
     enum cp_act_result result = cp_act_give_back(&restore->context, entry, detail);
-    int r;
 
-    switch (result) {
-    case CP_ACT_RESTORED:
-        restore->summary.n_restored++;
-        break;
-    case CP_ACT_YIELDED:
-        restore->summary.n_yielded++;
-        break;
-    case CP_ACT_GONE:
-        restore->summary.n_gone++;
-        break;
-    default:
-        restore->summary.n_refused++;
-        break;
-    }
-    if (detail[0] && result != CP_ACT_GONE)
-        note(restore, entry->task, detail);
-    if (result == CP_ACT_REFUSED)
-        return;
-    r = cp_journal_end(restore->journal, entry->task);
-    if (r < 0) {
-        cp_act_detail(detail, "its end could not be written to the journal: %s", strerror(-r));
-        note(restore, entry->task, detail);
-    }
+    count(&restore->summary, result);
+    /* If the END cannot be written, a later reader of the journal finds by the mask that there is
+     * nothing to give back. */
+    if (result != CP_ACT_REFUSED)
+        (void)cp_journal_end(restore->journal, entry->task);
+    if (restore->handler)
+        restore->handler(entry, result, detail, restore->userdata);
 }
 
 static bool is_due(struct cp_task_id task, void *userdata)
@@ -89,15 +72,8 @@ static void restore_entries(struct restore *restore, struct cp_journal_entry *en
             .is_placed = is_due,
             .userdata = restore->journal,
         };
-        unsigned found = cp_act_free_strays(&scan);
-        char detail[CP_ACT_DETAIL_SIZE];
 
-        if (found == 0)
-            continue;
-        restore->summary.n_strays += found;
-        cp_act_detail(detail, "%u threads or children had inherited its mask and got the original",
-                      found);
-        note(restore, entries[i].task, detail);
+        restore->summary.strays += cp_act_free_strays(&scan);
     }
 }
 
@@ -127,35 +103,25 @@ static int copy_due(struct cp_journal *journal, struct cp_journal_entry **ret_en
 }
 
 int cp_restore_all(const struct cp_root *root, struct cp_journal *journal,
-                   struct cp_restore_summary *ret_summary, struct cp_error *error)
+                   cp_restore_handler handler, void *userdata,
+                   struct cp_restore_summary *ret_summary)
 {
-    struct restore restore = {.journal = journal};
-    struct cp_journal_entry *entries = NULL;
-    size_t size = 0;
-    size_t n = 0;
-    int r = cp_act_context_init(&restore.context, root, error);
+    struct restore restore = {.journal = journal, .handler = handler, .userdata = userdata};
+    struct cp_journal_entry *entries;
+    size_t n;
+    int r = cp_act_context_init(&restore.context, root, NULL);
 
     if (r < 0)
         return r;
-    restore.details = open_memstream(&restore.summary.details, &size);
-    r = restore.details ? copy_due(journal, &entries, &n) : -ENOMEM;
+    r = copy_due(journal, &entries, &n);
     if (r >= 0) {
-        restore.summary.n_due = (unsigned)n;
+        restore.summary.due = (unsigned)n;
         restore_entries(&restore, entries, n);
+        for (size_t i = 0; i < n; i++)
+            cp_journal_entry_done(&entries[i]);
+        free(entries);
+        *ret_summary = restore.summary;
     }
-    for (size_t i = 0; i < n; i++)
-        cp_journal_entry_done(&entries[i]);
-    free(entries);
     cp_act_context_done(&restore.context);
-    /* Details that could not be kept are no reason to call what was done a failure. */
-    if (restore.details && fclose(restore.details) != 0)
-        size = 0;
-    if (r < 0 || size == 0) {
-        free(restore.summary.details);
-        restore.summary.details = NULL;
-    }
-    if (r < 0)
-        return cp_error_set(error, -r, "no memory for restoring");
-    *ret_summary = restore.summary;
-    return restore.summary.n_refused > 0 ? CP_RESTORE_INCOMPLETE : 0;
+    return r;
 }

@@ -68,6 +68,8 @@ struct cp_decision {
     uint64_t applied_ns; /* 0: not */
     uint64_t changed_ns; /* last change of state */
     char why[200];       /* reason of the present state, for people */
+    unsigned n_unclear;  /* windows since it was applied that had too few hand-offs to tell */
+    unsigned n_strange;  /* windows in a row that showed no pair any more */
 };
 
 /* Outcome of comparing before and after. */
