@@ -240,25 +240,79 @@ static void derive(struct cp_pairs *pairs)
     pairs->is_ordered = false;
 }
 
-/* Pairs that this window shows apart: remember what they are like there. */
-static void note_apart(struct cp_pairs *pairs, uint64_t end_ns)
+static int compare_edges(const void *x, const void *y)
 {
-    for (size_t i = 0; i < pairs->n_pairs; i++) {
-        struct cp_pair *pair = &pairs->pairs[i].pair;
-        const struct cp_task_entry *a;
-        const struct cp_task_entry *b;
+    const struct cp_wake_edge *a = x;
+    const struct cp_wake_edge *b = y;
+    int order = cp_task_id_compare(a->waker, b->waker);
 
-        if (pair->last_seen_ns != end_ns || !cp_judge_is_seen_apart(pair))
+    return order != 0 ? order : cp_task_id_compare(a->wakee, b->wakee);
+}
+
+static const struct cp_wake_edge *find_edge(const struct cp_wake_sample *sample,
+                                            struct cp_task_id waker, struct cp_task_id wakee)
+{
+    const struct cp_wake_edge key = {.waker = waker, .wakee = wakee};
+
+    return bsearch(&key, sample->edges, sample->n_edges, sizeof(key), compare_edges);
+}
+
+static int compare_tasks(const void *x, const void *y)
+{
+    const struct cp_wake_task *a = x;
+    const struct cp_wake_task *b = y;
+
+    return cp_task_id_compare(a->id, b->id);
+}
+
+static double load_in(const struct cp_wake_sample *sample, struct cp_task_id task, double window_s)
+{
+    const struct cp_wake_task key = {.id = task};
+    const struct cp_wake_task *found =
+        bsearch(&key, sample->tasks, sample->n_tasks, sizeof(key), compare_tasks);
+
+    return found ? (double)found->run_ns / NS_PER_S / window_s : 0.0;
+}
+
+/* If this window shows the pair of an edge apart: remembers what it is like there. */
+static void note_apart(struct cp_pair *pair, const struct cp_wake_sample *sample, double window_s)
+{
+    const struct cp_wake_edge *edges[] = {find_edge(sample, pair->a, pair->b),
+                                          find_edge(sample, pair->b, pair->a)};
+    struct cp_pair_apart apart = {.seen_ns = sample->end_ns};
+    double n = 0.0;
+    double n_apart = 0.0;
+
+    for (unsigned i = 0; i < CP_ELEMENTS(edges); i++) {
+        const struct cp_wake_edge *edge = edges[i];
+
+        if (!edge)
             continue;
-        a = &pairs->tasks[cp_table_find_task(pairs, pair->a)];
-        b = &pairs->tasks[cp_table_find_task(pairs, pair->b)];
-        pair->apart = (struct cp_pair_apart){
-            .rate_hz = {(float)pair->ab.rate_hz, (float)pair->ba.rate_hz},
-            .tail_ns = {(float)pair->ab.tail_ns, (float)pair->ba.tail_ns},
-            .run_ns = {(float)pair->ab.run_ns, (float)pair->ba.run_ns},
-            .load = (float)(a->task.load + b->task.load),
-            .seen_ns = end_ns,
-        };
+        n += (double)edge->handoffs;
+        for (enum cp_level l = CP_LEVEL_CORE; l < CP_LEVEL_MAX; l++)
+            n_apart += (double)edge->level[l];
+        apart.rate_hz[i] = (float)((double)edge->handoffs / window_s);
+        if (edge->n_tail > 0)
+            apart.tail_ns[i] = (float)((double)edge->tail_ns / (double)edge->n_tail);
+        if (edge->n_run > 0)
+            apart.run_ns[i] = (float)((double)edge->run_ns / (double)edge->n_run);
+    }
+    if (n < CP_JUDGE_MIN_HANDOFFS || n_apart < (1.0 - CP_JUDGE_MAX_STACKED_SHARE) * n)
+        return;
+    apart.load = (float)(load_in(sample, pair->a, window_s) + load_in(sample, pair->b, window_s));
+    pair->apart = apart;
+}
+
+/* Of each pair of the sample, whether by one edge or by two. */
+static void note_all_apart(struct cp_pairs *pairs, const struct cp_wake_sample *sample,
+                           double window_s)
+{
+    for (size_t i = 0; i < sample->n_edges; i++) {
+        const struct cp_wake_edge *edge = &sample->edges[i];
+        uint32_t place = cp_table_find_pair(pairs, edge->waker, edge->wakee);
+
+        if (place != CP_PLACE_NONE && pairs->pairs[place].pair.apart.seen_ns != sample->end_ns)
+            note_apart(&pairs->pairs[place].pair, sample, window_s);
     }
 }
 
@@ -284,7 +338,7 @@ int cp_pairs_feed(struct cp_pairs *pairs, const struct cp_wake_sample *sample)
     merge_tasks(pairs, sample, window_s);
     merge_edges(pairs, sample, window_s);
     derive(pairs);
-    note_apart(pairs, sample->end_ns);
+    note_all_apart(pairs, sample, window_s);
     cp_strength_trim(pairs);
     return 0;
 }
