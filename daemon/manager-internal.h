@@ -68,6 +68,8 @@ struct cp_manager {
     struct cp_look look;
     bool window_is_open;
     struct cp_load load_at_open;
+    uint16_t *busy_permille;  /* owned: of the last window, by index in machine->cpus; NULL: none */
+    uint64_t busy_generation; /* of the machine that it was read for */
     size_t n_hot;
     struct cp_hot_pair hot[CP_HOT_MAX];
 
@@ -86,11 +88,26 @@ struct cp_manager {
 enum cp_mode cp_manager_mode(const struct cp_manager *manager);
 /* Sets the timer to what the look schedule says. */
 void cp_manager_arm_look(struct cp_manager *manager);
-int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *error);
 /* Tells systemd what `systemctl status` shall show. */
 void cp_manager_notify_status(struct cp_manager *manager);
 /* Compares the online CPUs with the snapshot and takes a new one if they differ. */
 void cp_manager_follow_hotplug(struct cp_manager *manager);
+
+/* open.c */
+
+/* Opens machine, wake source, journal, actuator, pairs and ledger, and gives back what an earlier
+ * life left. Negative errno with *error; what was opened belongs to the manager all the same. */
+int cp_manager_open_rooms(struct cp_manager *manager, struct cp_error *error);
+
+/* calibration.c */
+
+/* Takes the cost table from the options and the kept file, and measures the rest. */
+int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error);
+/* Begins to measure in a thread; calibration.done_fd becomes readable when it has ended. */
+int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *error);
+int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+/* Ends a calibration under way and waits for its thread. */
+void cp_manager_stop_calibration(struct cp_manager *manager);
 
 /* round.c */
 
@@ -98,7 +115,7 @@ void cp_manager_follow_hotplug(struct cp_manager *manager);
 void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *sample);
 /* Plans for the given pairs only, changing nothing. The plan belongs to the caller. */
 int cp_manager_plan(struct cp_manager *manager, const struct cp_pair *const *pairs, size_t n_pairs,
-                    const uint16_t *busy_permille, struct cp_plan *ret_plan);
+                    struct cp_plan *ret_plan);
 /* What the sample shows of a pair. */
 void cp_manager_observe(const struct cp_manager *manager, const struct cp_wake_sample *sample,
                         struct cp_task_id a, struct cp_task_id b, struct cp_observation *ret);

@@ -8,19 +8,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "machine/calibrate.h"
 #include "machine/hotplug.h"
 #include "manager-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <systemd/sd-daemon.h>
 
 enum {
@@ -30,9 +26,6 @@ enum {
     PRIORITY_WAKE = 50,
 };
 
-#define CALIBRATION_BUDGET_NS (1500 * CP_NS_PER_MS)
-#define MAX_DECISIONS 1024u
-#define MAX_EDGES 16384u
 #define TIMER_ACCURACY_US 1000u
 
 enum cp_mode cp_manager_mode(const struct cp_manager *manager)
@@ -209,6 +202,7 @@ static void end_stranded(struct cp_manager *manager)
 static int adopt_machine(struct cp_manager *manager, struct cp_machine *machine)
 {
     int r = manager->wake->ops->set_machine(manager->wake, machine);
+    bool present[CP_LEVEL_MAX];
 
     if (r >= 0)
         r = manager->actuator->ops->set_machine(manager->actuator, machine);
@@ -218,6 +212,8 @@ static int adopt_machine(struct cp_manager *manager, struct cp_machine *machine)
     }
     cp_machine_unref(manager->machine);
     manager->machine = machine;
+    cp_machine_levels_present(machine, present);
+    cp_pairs_set_levels(manager->pairs, present);
     return 0;
 }
 
@@ -249,259 +245,6 @@ static int on_hotplug_io(sd_event_source *source, int fd, uint32_t revents, void
     (void)revents;
     if (cp_hotplug_read(fd) != 0)
         cp_manager_follow_hotplug(userdata);
-    return 0;
-}
-
-/* Calibration. */
-
-static void *run_calibration(void *argument)
-{
-    struct cp_calibration *calibration = argument;
-    const uint64_t one = 1;
-
-    calibration->result =
-        cp_calibrate(calibration->machine, CALIBRATION_BUDGET_NS, &calibration->cancel,
-                     &calibration->costs, &calibration->error);
-    /* An eventfd that nobody has read holds 0: this cannot block, and cannot fail. */
-    if (write(calibration->done_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-        abort();
-    return NULL;
-}
-
-/* Tables are saved so that the next start need not measure. */
-static void save_costs(struct cp_manager *manager)
-{
-    struct cp_error error = {0};
-    _cleanup_free_ char *path = NULL;
-
-    if (asprintf(&path, "%s/costs.yaml", manager->config.state_directory) < 0)
-        return;
-    if (cp_costs_save(&manager->costs, path, manager->fingerprint, &error) < 0)
-        cp_log_warning("cannot keep the cost table: %s", error.message);
-}
-
-static int on_calibrated(sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-    struct cp_manager *manager = userdata;
-    struct cp_calibration *calibration = &manager->calibration;
-    uint64_t count;
-
-    (void)source;
-    (void)revents;
-    (void)read(fd, &count, sizeof(count));
-    (void)pthread_join(calibration->thread, NULL);
-    calibration->running = false;
-    calibration->machine = cp_machine_unref(calibration->machine);
-    if (calibration->result < 0) {
-        cp_log_warning("hand-off costs could not be measured (%s); %s values are used",
-                       calibration->error.message, "the former");
-    } else {
-        manager->costs = calibration->costs;
-        save_costs(manager);
-        cp_log_info("hand-off costs measured%s",
-                    manager->costs.doubtful ? "; the table is doubtful, see coplacectl topology"
-                                            : "");
-    }
-    cp_bus_calibrated(manager->bus, calibration->result, &calibration->error);
-    cp_manager_arm_look(manager);
-    return 0;
-}
-
-int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *error)
-{
-    struct cp_calibration *calibration = &manager->calibration;
-    int r;
-
-    atomic_store(&calibration->cancel, false);
-    calibration->costs = manager->costs;
-    calibration->machine = cp_machine_ref(manager->machine);
-    calibration->error = (struct cp_error){0};
-    r = pthread_create(&calibration->thread, NULL, run_calibration, calibration);
-    if (r != 0) {
-        calibration->machine = cp_machine_unref(calibration->machine);
-        return cp_error_set(error, r, "cannot start the calibration: %s", strerror(r));
-    }
-    calibration->running = true;
-    return 0;
-}
-
-static bool all_costs_are_configured(const struct cp_manager *manager)
-{
-    bool present[CP_LEVEL_MAX];
-
-    cp_machine_levels_present(manager->machine, present);
-    for (unsigned level = 0; level < CP_LEVEL_MAX; level++)
-        if (present[level] && manager->costs.level[level].source != CP_COST_CONFIGURED)
-            return false;
-    return true;
-}
-
-static int open_costs(struct cp_manager *manager, struct cp_error *error)
-{
-    _cleanup_free_ char *path = NULL;
-    struct utsname kernel;
-    struct cp_error reason = {0};
-    int r;
-
-    cp_costs_init_default(&manager->costs);
-    if (manager->config.costs_text) {
-        r = cp_costs_configure(&manager->costs, manager->config.costs_text, error);
-        if (r < 0)
-            return r;
-    }
-    if (uname(&kernel) < 0 || asprintf(&path, "%s/costs.yaml", manager->config.state_directory) < 0)
-        return cp_error_set(error, ENOMEM, "no memory");
-    cp_machine_fingerprint(manager->machine, kernel.release, manager->fingerprint);
-    r = cp_costs_load(&manager->costs, path, manager->fingerprint, &reason);
-    if (r < 0)
-        cp_log_warning("the kept cost table is not used: %s", reason.message);
-    if (r == 0 || all_costs_are_configured(manager))
-        return 0;
-    r = cp_manager_start_calibration(manager, &reason);
-    if (r < 0)
-        cp_log_warning("%s; published defaults are used", reason.message);
-    return 0;
-}
-
-/* Opening. */
-
-static int make_directory(const char *path, struct cp_error *error)
-{
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return cp_error_set(error, errno, "cannot create the directory %s: %s", path,
-                            strerror(errno));
-    return 0;
-}
-
-static void read_persisted_mode(struct cp_manager *manager)
-{
-    _cleanup_free_ char *path = NULL;
-    _cleanup_fclose_ FILE *file = NULL;
-    char line[32] = "";
-    enum cp_mode mode;
-
-    if (manager->config.mode_given ||
-        asprintf(&path, "%s/mode", manager->config.state_directory) < 0)
-        return;
-    file = fopen(path, "re");
-    if (!file || !fgets(line, sizeof(line), file))
-        return;
-    line[strcspn(line, "\n")] = '\0';
-    mode = cp_mode_from_string(line);
-    if (mode == CP_MODE_INVALID)
-        cp_log_warning("%s: '%.20s' is no mode (off, observe, enforce); ignored", path, line);
-    else
-        manager->policy.mode = mode;
-}
-
-static int read_boot_id(const struct cp_root *root, char **ret_boot_id, struct cp_error *error)
-{
-    int r = cp_root_read_file(root, "proc/sys/kernel/random/boot_id", 64, ret_boot_id, NULL);
-
-    if (r < 0)
-        return cp_error_set(error, -r, "cannot read the boot id: %s", strerror(-r));
-    (*ret_boot_id)[strcspn(*ret_boot_id, "\n")] = '\0';
-    return 0;
-}
-
-static int open_journal(const struct cp_root *root, const char *run_directory,
-                        struct cp_journal **ret_journal, struct cp_error *error)
-{
-    _cleanup_free_ char *boot_id = NULL;
-    _cleanup_free_ char *warnings = NULL;
-    int r = make_directory(run_directory, error);
-
-    if (r < 0)
-        return r;
-    r = read_boot_id(root, &boot_id, error);
-    if (r < 0)
-        return r;
-    r = cp_journal_open(run_directory, boot_id, ret_journal, &warnings, error);
-    if (warnings)
-        cp_log_warning("%s", warnings);
-    return r;
-}
-
-static int open_machine(struct cp_manager *manager, struct cp_error *error)
-{
-    const struct cp_machine_source source = {.kind = CP_MACHINE_LIVE};
-    int r = cp_root_open(&manager->root, NULL);
-
-    if (r < 0)
-        return cp_error_set(error, -r, "cannot open the root directory: %s", strerror(-r));
-    r = cp_machine_load(&source, 1, &manager->machine, error);
-    if (r < 0)
-        return r;
-    cp_neighbours_detect(&manager->root, &manager->neighbours);
-    for (unsigned i = 0; i < manager->neighbours.n_texts; i++) {
-        manager->neighbour_texts[i] = manager->neighbours.texts[i];
-        cp_log_notice("%s", manager->neighbours.texts[i]);
-    }
-    return 0;
-}
-
-static int open_wake(struct cp_manager *manager, struct cp_error *error)
-{
-    const struct cp_wake_config config = {.min_rate_hz = manager->policy.min_rate_hz / 2,
-                                          .max_edges = MAX_EDGES};
-    struct cp_error reason = {0};
-    int r = -ECANCELED;
-
-    if (!manager->config.use_bpf)
-        (void)cp_error_set(&reason, ECANCELED,
-                           "switched off by --no-bpf; start without it to learn from wake-ups");
-    else
-        r = cp_wake_bpf_new(&config, manager->machine, &manager->wake, &reason);
-    if (r == 0)
-        return 0;
-    cp_log_warning("no wake source, nothing will be placed: %s", reason.message);
-    manager->wake = cp_wake_none_new(reason.message);
-    return manager->wake ? 0 : cp_error_set(error, ENOMEM, "no memory");
-}
-
-static int open_actuator(struct cp_manager *manager, struct cp_error *error)
-{
-    int r = open_journal(&manager->root, manager->config.run_directory, &manager->journal, error);
-
-    if (r == CP_JOURNAL_NEWER_VERSION) {
-        cp_log_error("%s/journal was written by a newer coplaced: it is kept, and nothing is "
-                     "enforced; run the newer version with --restore, then start again",
-                     manager->config.run_directory);
-        manager->actuator = cp_dry_actuator_new();
-        return manager->actuator ? 0 : cp_error_set(error, ENOMEM, "no memory");
-    }
-    if (r < 0)
-        return r;
-    return cp_affinity_actuator_new(&manager->root, manager->machine, manager->wake,
-                                    manager->journal, &manager->actuator, error);
-}
-
-static int open_rooms(struct cp_manager *manager, struct cp_error *error)
-{
-    struct cp_pairs_config pairs;
-    struct cp_look_config look;
-    int r = open_machine(manager, error);
-
-    if (r < 0)
-        return r;
-    r = make_directory(manager->config.state_directory, error);
-    if (r < 0)
-        return r;
-    read_persisted_mode(manager);
-    r = open_wake(manager, error);
-    if (r < 0)
-        return r;
-    r = open_actuator(manager, error);
-    if (r < 0)
-        return r;
-    cp_pairs_config_init_default(&pairs);
-    cp_look_config_init_default(&look);
-    cp_look_init(&manager->look, &look);
-    manager->pairs = cp_pairs_new(&pairs);
-    manager->ledger = cp_ledger_new(MAX_DECISIONS, manager->policy.settle_ns);
-    if (!manager->pairs || !manager->ledger)
-        return cp_error_set(error, ENOMEM, "no memory");
-    cp_manager_release_orphans(manager);
     return 0;
 }
 
@@ -566,8 +309,8 @@ static int add_sources(struct cp_manager *manager, struct cp_error *error)
         if (r < 0)
             return r;
     }
-    r = add_io(manager, manager->calibration.done_fd, on_calibrated, PRIORITY_TIMER, "calibration",
-               &manager->calibration.done_source, error);
+    r = add_io(manager, manager->calibration.done_fd, cp_manager_on_calibrated, PRIORITY_TIMER,
+               "calibration", &manager->calibration.done_source, error);
     if (r < 0)
         return r;
     manager->hotplug_fd = cp_hotplug_open(error);
@@ -599,33 +342,20 @@ int cp_manager_new(const struct cp_manager_config *config, struct cp_manager **r
     else
         r = add_signals(manager, error);
     if (r >= 0)
-        r = open_rooms(manager, error);
+        r = cp_manager_open_rooms(manager, error);
     if (r >= 0)
         r = cp_bus_new(manager->event, PRIORITY_BUS, config->bus_address, &cp_manager_bus_ops,
                        manager, &manager->bus, error);
     if (r >= 0)
         r = add_sources(manager, error);
     if (r >= 0)
-        r = open_costs(manager, error);
+        r = cp_manager_open_costs(manager, error);
     if (r < 0) {
         cp_manager_free(manager);
         return r;
     }
     *ret_manager = manager;
     return 0;
-}
-
-/* Lets a calibration end before the table that it works on goes away. */
-static void stop_calibration(struct cp_manager *manager)
-{
-    struct cp_calibration *calibration = &manager->calibration;
-
-    if (!calibration->running)
-        return;
-    atomic_store(&calibration->cancel, true);
-    (void)pthread_join(calibration->thread, NULL);
-    calibration->running = false;
-    calibration->machine = cp_machine_unref(calibration->machine);
 }
 
 int cp_manager_run(struct cp_manager *manager, struct cp_error *error)
@@ -641,7 +371,7 @@ int cp_manager_run(struct cp_manager *manager, struct cp_error *error)
     (void)sd_notify(0, "READY=1");
     r = sd_event_loop(manager->event);
     (void)sd_notify(0, "STOPPING=1");
-    stop_calibration(manager);
+    cp_manager_stop_calibration(manager);
     if (manager->config.keep_on_exit)
         cp_log_notice("placements are kept (--on-exit=keep); coplaced --restore gives them back");
     else
@@ -653,7 +383,7 @@ struct cp_manager *cp_manager_free(struct cp_manager *manager)
 {
     if (!manager)
         return NULL;
-    stop_calibration(manager);
+    cp_manager_stop_calibration(manager);
     cp_bus_free(manager->bus);
     sd_event_source_unref(manager->wake_source_io);
     sd_event_source_unref(manager->look_timer);
@@ -665,6 +395,7 @@ struct cp_manager *cp_manager_free(struct cp_manager *manager)
         close(manager->calibration.done_fd);
     cp_plan_done(&manager->last_plan);
     cp_load_done(&manager->load_at_open);
+    free(manager->busy_permille);
     cp_actuator_free(manager->actuator);
     cp_journal_close(manager->journal);
     cp_ledger_free(manager->ledger);
@@ -675,40 +406,4 @@ struct cp_manager *cp_manager_free(struct cp_manager *manager)
     cp_root_done(&manager->root);
     free(manager);
     return NULL;
-}
-
-static void log_restored(const struct cp_journal_entry *entry, enum cp_act_result result,
-                         const char *detail, void *userdata)
-{
-    (void)userdata;
-    cp_log_info("task %d: %s%s%s", entry->task.tid, cp_act_result_to_string(result),
-                detail[0] ? ": " : "", detail);
-}
-
-int cp_restore_run(const char *run_directory, struct cp_error *error)
-{
-    struct cp_root root = {.fd = -1};
-    struct cp_journal *journal = NULL;
-    struct cp_restore_summary summary = {0};
-    int r = cp_root_open(&root, NULL);
-
-    if (r < 0)
-        return cp_error_set(error, -r, "cannot open the root directory: %s", strerror(-r));
-    r = open_journal(&root, run_directory, &journal, error);
-    if (r == CP_JOURNAL_NEWER_VERSION)
-        r = cp_error_set(error, EPROTO,
-                         "%s/journal was written by a newer coplaced; run that version's "
-                         "coplaced --restore",
-                         run_directory);
-    if (r == 0)
-        r = cp_restore_all(&root, journal, log_restored, NULL, &summary);
-    if (r >= 0)
-        cp_log_notice("%u masks given back, %u tasks gone, %u changed by others, %u refused",
-                      summary.restored, summary.gone, summary.yielded, summary.refused);
-    if (r >= 0 && summary.refused)
-        r = cp_error_set(error, EBUSY, "%u masks could not be given back; see above",
-                         summary.refused);
-    cp_journal_close(journal);
-    cp_root_done(&root);
-    return r;
 }

@@ -47,7 +47,7 @@ static int find_for_pair(struct cp_manager *manager, const struct cp_pair *pair,
                          struct cp_plan_finding *ret_finding)
 {
     struct cp_plan plan = {0};
-    int r = cp_manager_plan(manager, &pair, 1, NULL, &plan);
+    int r = cp_manager_plan(manager, &pair, 1, &plan);
 
     if (r < 0)
         return r;
@@ -63,7 +63,7 @@ static void summarise_without_pair(struct cp_manager *manager, struct cp_bus_exp
     enum cp_plan_outcome outcome = cp_plan_movable(&e->facts, &manager->policy, cp_now_ns(), NULL);
 
     if (strcmp(manager->wake->ops->name, "none") == 0) {
-        (void)snprintf(e->summary, sizeof(e->summary), "Nothing is known of its wake-ups: %s",
+        (void)snprintf(e->summary, sizeof(e->summary), "Nothing is known of its wake-ups: %.400s",
                        manager->wake->why);
         return;
     }
@@ -93,6 +93,8 @@ static void summarise_pair(struct cp_manager *manager, struct cp_bus_explanation
         unsigned other = cp_task_id_equal(decision->tasks[0], e->facts.id) ? 1 : 0;
 
         cpus = cp_cpumask_to_list(&decision->target);
+        (void)snprintf(e->summary_alone, sizeof(e->summary_alone), "Placed on CPU %s.",
+                       cpus ? cpus : "?");
         (void)snprintf(e->summary, sizeof(e->summary),
                        "Placed on CPU %s with %d (%s), with which it exchanges hand-offs (%s): %s.",
                        cpus ? cpus : "?", decision->tasks[other].tid, decision->comm[other],
@@ -287,6 +289,14 @@ static int serve_calibrate(void *userdata, struct cp_error *error)
     return cp_manager_start_calibration(manager, error);
 }
 
+/* Nobody could ask or undo any more: end in order, and let the service manager start anew. */
+static void serve_disconnected(void *userdata)
+{
+    struct cp_manager *manager = userdata;
+
+    (void)sd_event_exit(manager->event, -ECONNRESET);
+}
+
 const struct cp_bus_ops cp_manager_bus_ops = {
     .view = serve_view,
     .explain = serve_explain,
@@ -296,4 +306,5 @@ const struct cp_bus_ops cp_manager_bus_ops = {
     .allow = serve_allow,
     .set_mode = serve_set_mode,
     .calibrate = serve_calibrate,
+    .disconnected = serve_disconnected,
 };

@@ -35,7 +35,7 @@ void cp_manager_end_decision(struct cp_manager *manager, struct cp_decision *dec
                              enum cp_decision_state state, const char *why)
 {
     char text[sizeof(decision->why)];
-    char detail[160] = "";
+    char detail[CP_ACT_DETAIL_SIZE] = "";
 
     (void)snprintf(text, sizeof(text), "%s", why);
     for (unsigned i = 0; i < 2; i++) {
@@ -96,7 +96,7 @@ unsigned cp_manager_end_all(struct cp_manager *manager, enum cp_decision_state s
 /* Has somebody else changed a mask, or has a task gone? true: the decision has ended by that. */
 static bool end_if_lost(struct cp_manager *manager, struct cp_decision *decision)
 {
-    char detail[160] = "";
+    char detail[CP_ACT_DETAIL_SIZE] = "";
 
     for (unsigned i = 0; i < 2; i++) {
         enum cp_act_result result =
@@ -215,7 +215,7 @@ static void on_fork(struct cp_manager *manager, const struct cp_wake_event *even
 
     cp_log_debug("child %d of placed task %d: %s after %" PRIu64 " us", event->task.tid,
                  event->other.tid, cp_act_result_to_string(result),
-                 (cp_now_ns() - event->time_ns) / CP_NS_PER_US);
+                 (uint64_t)((cp_now_ns() - event->time_ns) / CP_NS_PER_US));
     manager->wake->ops->unguard(manager->wake, event->task);
 }
 
@@ -246,7 +246,7 @@ void cp_manager_release_orphans(struct cp_manager *manager)
 
     /* Those that cannot be given back stay in the list: step over them. */
     for (size_t i = 0; manager->actuator->ops->held(manager->actuator, i, &held);) {
-        char detail[160] = "";
+        char detail[CP_ACT_DETAIL_SIZE] = "";
         struct cp_task_id task = held.task;
         enum cp_act_result result;
 

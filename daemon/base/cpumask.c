@@ -16,7 +16,7 @@ static int cpumask_grow(struct cp_cpumask *mask, size_t n_words)
 {
     uint64_t *words;
 
-    if (n_words <= mask->n_words)
+    if (mask->words && n_words <= mask->n_words)
         return 0;
     words = reallocarray(mask->words, n_words, sizeof(*words));
     if (!words)
@@ -216,8 +216,9 @@ static int parse_range(const char **text, struct cp_cpumask *mask)
         r = parse_number(text, &used);
         if (r < 0)
             return r;
-        if (*(*text)++ != '/')
+        if (**text != '/')
             return -EINVAL;
+        (*text)++;
         r = parse_number(text, &group);
         if (r < 0)
             return r;
@@ -246,7 +247,8 @@ int cp_cpumask_parse_list(const char *text, struct cp_cpumask *ret_mask)
 
         if (r < 0)
             return r;
-        if (*text == ',') {
+        /* A comma must be followed by another range. */
+        if (*text == ',' && text[1]) {
             text++;
             continue;
         }

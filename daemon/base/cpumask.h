@@ -61,11 +61,11 @@ bool cp_cpumask_next(const struct cp_cpumask *mask, unsigned from, struct cp_cpu
 
 /*
  * Parses the kernel's list form (cpuset(7), "List format"): "0-3,8", also with strides
- * "0-31:2/16"; white space around the whole and an empty text are accepted (the empty set).
+ * "0-31:2/16"; white space around the whole and an empty text are accepted (the empty set), empty
+ * ranges and white space within are not. *ret_mask must be a valid set; its content is replaced.
  * -EINVAL: malformed; -ERANGE: a number at or above CP_CPU_LIMIT; -ENOMEM.
  */
 int cp_cpumask_parse_list(const char *text, struct cp_cpumask *ret_mask);
 
-/* The list form in a new string that belongs to the caller; "" for the empty set. NULL: no memory.
- */
+/* The list form in a new string of the caller's; "" for the empty set. NULL: no memory. */
 char *cp_cpumask_to_list(const struct cp_cpumask *mask);

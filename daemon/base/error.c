@@ -6,13 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static int error_setv(struct cp_error *error, int code, const char *format, va_list arguments)
+/* The text is made before *error is cleared: callers wrap messages, so that the arguments may point
+ * into *error. */
+__attribute__((format(printf, 3, 0))) static void error_setv(struct cp_error *error, int code,
+                                                             const char *format, va_list arguments)
 {
     if (!error)
-        return -code;
+        return;
+
+    char message[sizeof(error->message)];
+
+    (void)vsnprintf(message, sizeof(message), format, arguments);
     *error = (struct cp_error){.code = code};
-    (void)vsnprintf(error->message, sizeof(error->message), format, arguments);
-    return -code;
+    memcpy(error->message, message, sizeof(message));
 }
 
 int cp_error_set(struct cp_error *error, int code, const char *format, ...)
@@ -28,13 +34,15 @@ int cp_error_set(struct cp_error *error, int code, const char *format, ...)
 int cp_error_set_at(struct cp_error *error, int code, const char *file, unsigned line,
                     unsigned column, const char *format, ...)
 {
+    char place[sizeof(error->file)];
     va_list arguments;
 
+    (void)snprintf(place, sizeof(place), "%s", file);
     va_start(arguments, format);
     error_setv(error, code, format, arguments);
     va_end(arguments);
     if (error) {
-        (void)snprintf(error->file, sizeof(error->file), "%s", file);
+        (void)snprintf(error->file, sizeof(error->file), "%s", place);
         error->line = line;
         error->column = column;
     }

@@ -19,7 +19,7 @@ struct cp_error {
 
 /*
  * Fills *error (NULL is accepted) and returns -code. The file, line and column are cleared.
- * code: a positive errno.
+ * code: a positive errno. The arguments may point into *error, so that a message can be wrapped.
  */
 int cp_error_set(struct cp_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

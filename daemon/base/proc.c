@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #define STAT_MAX_SIZE 4096u
-#define STATUS_MAX_SIZE (256u * 1024u) /* masks of large machines make long lines */
+#define STATUS_MAX_SIZE ((size_t)256 * 1024) /* masks of large machines make long lines */
 
 void cp_proc_status_done(struct cp_proc_status *status)
 {
@@ -26,7 +27,7 @@ static bool next_number(const char **text, int64_t *ret)
 {
     char *end;
 
-    if (**text != ' ')
+    if (**text != ' ' || (!isdigit((unsigned char)(*text)[1]) && (*text)[1] != '-'))
         return false;
     errno = 0;
     *ret = strtoll(*text + 1, &end, 10);
@@ -56,7 +57,7 @@ int cp_proc_parse_stat(const char *text, struct cp_proc_stat *ret_stat)
     char *end;
     long tid;
 
-    if (!open || !close || close < open || open == text)
+    if (!open || !close || close < open || !isdigit((unsigned char)*text))
         return -EBADMSG;
     errno = 0;
     tid = strtol(text, &end, 10);
@@ -75,7 +76,9 @@ int cp_proc_parse_stat(const char *text, struct cp_proc_stat *ret_stat)
         if (wanted ? !next_number(&text, &field[i]) : !skip_field(&text))
             return -EBADMSG;
     }
-    if (field[22] < 0 || field[39] < 0 || field[39] >= (int64_t)CP_CPU_LIMIT || field[9] < 0)
+    if (field[22] < 0 || field[39] < 0 || field[39] >= (int64_t)CP_CPU_LIMIT || field[9] < 0 ||
+        field[9] > UINT32_MAX || field[14] < 0 || field[15] < 0 || field[41] < 0 ||
+        field[41] > INT_MAX)
         return -EBADMSG;
     stat.id = (struct cp_task_id){.tid = (pid_t)tid, .start_ticks = (uint64_t)field[22]};
     stat.flags = (uint32_t)field[9];
@@ -106,6 +109,9 @@ static bool read_unsigned(const char *value, uint64_t limit, uint64_t *ret)
 
     if (!value)
         return false;
+    value += strspn(value, " \t");
+    if (!isdigit((unsigned char)*value))
+        return false;
     errno = 0;
     *ret = strtoull(value, &end, 10);
     return errno == 0 && end != value && *ret <= limit;
@@ -114,10 +120,10 @@ static bool read_unsigned(const char *value, uint64_t limit, uint64_t *ret)
 int cp_proc_parse_status(const char *text, struct cp_proc_status *ret_status)
 {
     struct cp_proc_status status = {0};
-    _cleanup_free_ char *list = NULL;
     const char *allowed = find_value(text, "Cpus_allowed_list");
     uint64_t tgid;
     uint64_t uid;
+    char *list;
     int r;
 
     if (!read_unsigned(find_value(text, "Tgid"), INT_MAX, &tgid) ||
@@ -129,6 +135,7 @@ int cp_proc_parse_status(const char *text, struct cp_proc_status *ret_status)
     if (!list)
         return -ENOMEM;
     r = cp_cpumask_parse_list(list, &status.allowed);
+    free(list);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
     status.tgid = (pid_t)tgid;
@@ -179,6 +186,18 @@ static int compare_tids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static int grow_tids(pid_t **tids, size_t *capacity)
+{
+    size_t wanted = *capacity ? *capacity * 2 : 16;
+    pid_t *larger = reallocarray(*tids, wanted, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    *tids = larger;
+    *capacity = wanted;
+    return 0;
+}
+
 int cp_proc_list_threads(const struct cp_root *root, pid_t pid, size_t limit, pid_t **ret_tids,
                          size_t *ret_n_tids)
 {
@@ -202,22 +221,25 @@ int cp_proc_list_threads(const struct cp_root *root, pid_t pid, size_t limit, pi
         close(fd);
         return -error;
     }
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        long tid = strtol(entry->d_name, NULL, 10);
+    for (;;) {
+        struct dirent *entry;
+        long tid;
 
+        errno = 0;
+        entry = readdir(directory);
+        if (!entry) {
+            /* ENOENT: the process ended while we read. */
+            if (errno != 0 && errno != ENOENT && errno != ESRCH)
+                return -errno;
+            break;
+        }
+        tid = strtol(entry->d_name, NULL, 10);
         if (tid <= 0 || tid > INT_MAX)
             continue;
         if (n == limit)
             return -E2BIG;
-        if (n == capacity) {
-            size_t wanted = capacity ? capacity * 2 : 16;
-            pid_t *larger = reallocarray(tids, wanted, sizeof(*tids));
-
-            if (!larger)
-                return -ENOMEM;
-            tids = larger;
-            capacity = wanted;
-        }
+        if (n == capacity && grow_tids(&tids, &capacity) < 0)
+            return -ENOMEM;
         tids[n++] = (pid_t)tid;
     }
     if (n == 0)

@@ -46,14 +46,19 @@ struct cp_bus_explanation {
     struct cp_cpumask former_mask; /* owned; empty if we hold no mask of it */
     bool have_pair;
     struct cp_pair pair;
-    struct cp_plan_finding finding;     /* meaningful if have_pair */
+    struct cp_plan_finding finding;     /* meaningful if have_pair or the decision stands */
     const struct cp_decision *decision; /* borrowed from the ledger; NULL: none */
     char summary[512];                  /* one sentence */
+    /* As summary, but saying nothing of a partner: for a caller who may not see it. Empty: a
+     * stock sentence is shown. */
+    char summary_alone[512];
 };
 
+/* Frees what the explanation owns; a zeroed one is accepted. */
 void cp_bus_explanation_done(struct cp_bus_explanation *explanation);
 
-/* Results of the wishes below beside 0 and negative errno (internal failure). */
+/* Results of the wishes below beside 0 and negative errno (a failure: *error is shown to the caller
+ * if it was filled, else the errno's text). The same holds for *error with these results. */
 enum cp_bus_result {
     CP_BUS_NO_SUCH_TASK = 1,
     CP_BUS_NO_SUCH_DECISION,
@@ -76,6 +81,9 @@ struct cp_bus_ops {
     /* Begins a calibration; the bus keeps the caller's message and answers it when the manager
      * calls cp_bus_calibrated(). CP_BUS_BUSY: one is under way. */
     int (*calibrate)(void *userdata, struct cp_error *error);
+    /* The bus has gone away (logged already) and does not come back by itself: emitters are then
+     * ignored. May free the bus and make another. NULL accepted. */
+    void (*disconnected)(void *userdata);
 };
 
 struct cp_bus;
@@ -84,12 +92,15 @@ struct cp_bus;
  * Connects to the bus at address (NULL: the system bus), attaches to the loop with the given
  * priority, exports the object and asks for the name (not queued, no replacement). Negative errno
  * with *error saying what to do: no bus, name taken (another coplaced), not allowed to own it.
+ * Blocks while it connects; nothing else here blocks but cp_bus_free().
  */
 int cp_bus_new(sd_event *event, int64_t priority, const char *address, const struct cp_bus_ops *ops,
                void *userdata, struct cp_bus **ret_bus, struct cp_error *error);
-struct cp_bus *cp_bus_free(struct cp_bus *bus); /* accepts, returns NULL */
+/* Accepts, returns NULL. Answers waiting Calibrate calls, waits until the bus has taken what is
+ * queued (so only for the end), closes and so gives the name back. */
+struct cp_bus *cp_bus_free(struct cp_bus *bus);
 
-/* Typed emitters. A bus that has gone away is ignored. */
+/* Typed emitters. NULL and a bus that has gone away are ignored. Do not block. */
 void cp_bus_emit_decision_made(struct cp_bus *bus, uint64_t id, enum cp_decision_state state);
 void cp_bus_emit_decision_changed(struct cp_bus *bus, uint64_t id, enum cp_decision_state state);
 void cp_bus_emit_samples_lost(struct cp_bus *bus, uint64_t n);

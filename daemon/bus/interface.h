@@ -7,11 +7,14 @@
  * ("0-3,8"); times t in ns of CLOCK_BOOTTIME; rates d per second; costs d in ns; gains d in ns a
  * second; decision id t. Within Placement1 there are only additions.
  *
+ * Introspection shows the names of arguments and no prose (sd-bus has none): this is the document.
+ *
  * Methods                                                     who
  *   ListPairs(u limit) → aa{sv} pairs                         anyone: own tasks; privileged: all
  *   ListDecisions(a{sv} filter, t cursor, u limit)
  *        → aa{sv} decisions, t next_cursor                    anyone: own; privileged: all
- *        filter keys: state s, tid u
+ *        filter keys: state s, tid u (either task); others are InvalidArgument. Ids rise and are
+ *        above cursor; next_cursor is the last id given, or cursor if there was none.
  *   ExplainTask((ut) task) → a{sv}                            own task; start 0: whoever has it now
  *   Undo(t decision)                                          privileged
  *   UndoAll() → u undone                                      privileged
@@ -27,7 +30,11 @@
  *   DecisionCounts a{su}, Policy a{sv}, Neighbours as      (* emits PropertiesChanged)
  * Errors
  *   org.coplace.Error.NoSuchTask, .NoSuchDecision, .NotPermitted, .NotInEffect,
- *   .InvalidArgument, .Busy, .Failed
+ *   .InvalidArgument, .Busy, .Failed; and of the bus itself: InvalidArgs (wrong types),
+ *   LimitsExceeded (too many calls of callers not yet known)
+ * Limits of the lists: at most CP_BUS_LIST_LIMIT entries a call; 0 means as many.
+ * Texts are valid UTF-8 without control characters; what a task's name has of them is shown as '?'.
+ * An explanation to a caller who may not see the task's partner is as if there were none.
  *
  * pair: task_a (ut), task_b (ut), comm_a s, comm_b s, pid_a u, pid_b u, uid_a u, uid_b u,
  *       relation s, reason s, rate d, balance d, stacking_gain d,
@@ -40,7 +47,8 @@
  *       before a{sv}, after a{sv} (rate d, loss d, latency d, outside d, handoffs t, begin t,
  *       end t; empty if not observed), hot t, decided t, applied t, changed t
  * explanation: task (ut), comm s, pid u, uid u, mask s, former_mask s ("" if not placed),
- *       summary s (one sentence), outcome s, outcome_text s, outcome_until t,
+ *       summary s (one sentence), outcome s, outcome_text s, outcome_until t (the outcome is "" if
+ *       there is neither a pair nor a standing decision),
  *       pair a{sv} (as above; empty if none), candidates aa{sv}, level_now s,
  *       decision a{sv} (as above; empty if none), policy a{sv}, facts a{sv} (age t, sched s,
  *       cpuset s, user_mask s, last_cpu u, rss_kib t)
@@ -57,6 +65,8 @@
 #define CP_BUS_NAME "org.coplace.Placement1"
 #define CP_BUS_PATH "/org/coplace/Placement1"
 #define CP_BUS_MANAGER "org.coplace.Placement1.Manager"
+
+#define CP_BUS_LIST_LIMIT 1000u
 
 #define CP_BUS_ERROR_NO_SUCH_TASK "org.coplace.Error.NoSuchTask"
 #define CP_BUS_ERROR_NO_SUCH_DECISION "org.coplace.Error.NoSuchDecision"

@@ -5,7 +5,9 @@
  *
  * Words. LLC: the outermost data or unified cache above a CPU, never a memory-side cache. A CPU
  * without any cache has no LLC; its node stands for it as the LLC-level domain (real = false). An
- * LLC may be wider than a node or a package, and a machine may have LLCs of several kinds.
+ * LLC may be wider than a node or a package, and a machine may have LLCs of several kinds. A CPU
+ * without a node of its own is legal (a die without memory); if it has no cache either, its
+ * package stands for the LLC, and where that is unknown too, all such CPUs of the machine.
  * Snapshots are reference-counted, never changed, and tell each other apart by generation.
  * hwloc is known to topology.c alone. Nothing here sets a mask.
  */
@@ -25,7 +27,7 @@ struct cp_domain {
     enum cp_level level;    /* CP_LEVEL_CORE … CP_LEVEL_PACKAGE */
     uint32_t index;         /* its place in machine->domains[level] */
     unsigned os_index;      /* the kernel's number of a node or package; else the same as index */
-    bool real;              /* false: an LLC-level domain that is really a node without caches */
+    bool real;              /* false: an LLC-level domain of CPUs without caches (see above) */
     unsigned cache_level;   /* LLC: 1, 2, 3 or 4 (L1 … L4); else 0 */
     uint64_t cache_bytes;   /* LLC: its size, 0 unknown; else 0 */
     struct cp_cpumask cpus; /* the online CPUs in it (disallowed and isolated ones included) */
@@ -48,12 +50,19 @@ struct cp_machine {
 
     uint32_t n_cpus; /* online CPUs, rising by OS number */
     struct cp_machine_cpu *cpus;
-    uint32_t n_domains[CP_LEVEL_MAX]; /* 0 for CP_LEVEL_CPU and CP_LEVEL_MACHINE */
-    struct cp_domain *domains[CP_LEVEL_MAX];
+    uint32_t n_domains[CP_LEVEL_MAX];        /* 0 for CP_LEVEL_CPU and CP_LEVEL_MACHINE */
+    struct cp_domain *domains[CP_LEVEL_MAX]; /* in the order of their lowest CPUs */
+    /* OS numbers, rising, of nodes that have memory and no CPU of their own: they are no domain. */
+    uint32_t n_memory_nodes;
+    unsigned *memory_nodes;
 
-    struct cp_cpumask online;
-    struct cp_cpumask offline;    /* known to the machine (possible or present) and not online */
-    struct cp_cpumask isolated;   /* isolcpus, nohz_full; intersected with possible */
+    struct cp_cpumask online; /* as cpus */
+    /* What the kernel's online list said, read before the rest; equal to online but for CPUs that
+     * came or went meanwhile or that hwloc leaves out. */
+    struct cp_cpumask listed;
+    struct cp_cpumask offline;    /* present in the machine and not online */
+    struct cp_cpumask possible;   /* online, offline, and empty slots that may get a CPU later */
+    struct cp_cpumask isolated;   /* isolcpus, nohz_full, isolated partitions; within possible */
     struct cp_cpumask disallowed; /* online, outside the daemon's own cpuset */
     struct cp_cpumask usable;     /* online, neither isolated nor disallowed: placement targets */
 };
@@ -70,11 +79,22 @@ struct cp_machine_source {
     const char *text; /* borrowed; NULL for live */
 };
 
+/* More online CPUs than this are refused with -E2BIG. */
+#define CP_MACHINE_CPUS_MAX 16384u
+
 /*
- * Takes a snapshot. generation is stored as given. Reads files and, for the live machine, runs
- * CPUID; blocks for milliseconds (tens on machines with hundreds of CPUs).
+ * Takes a snapshot. generation is stored as given. Blocks for milliseconds (tens on machines with
+ * hundreds of CPUs), at most 30 s.
+ *
+ * hwloc runs in a forked child with an environment of its own: it crashes on some damaged files,
+ * takes recorded machines only through environment variables, and its HWLOC_* variables could turn
+ * "live" into something else. So this process's environment, memory and standard error stay as
+ * they are. CPUID is not read: that means binding to every CPU in turn, isolated ones too.
+ *
  * Negative errno with *error filled (names the file or text, says what is wrong and what to do);
- * a machine without a single online CPU is an error. Memory-only nodes make no domain.
+ * -EPROTONOSUPPORT: an XML format of a newer hwloc. A machine without a single online CPU is an
+ * error. Memory-only nodes make no domain. Isolated CPUs are known of live and recorded machines
+ * only. CPUs that an XML file or a recorded machine knows without describing them count as offline.
  */
 int cp_machine_load(const struct cp_machine_source *source, uint64_t generation,
                     struct cp_machine **ret_machine, struct cp_error *error);
@@ -106,5 +126,6 @@ void cp_machine_fingerprint(const struct cp_machine *machine, const char *kernel
                             char ret_fingerprint[17]);
 
 /* Compares the kernel's present online list below root (sys/devices/system/cpu/online) with the
- * snapshot's. 1: it differs, take a new snapshot; 0: the same; negative errno: unreadable. */
+ * snapshot's. 1: it differs, take a new snapshot; 0: the same; negative errno: unreadable, -EBADMSG
+ * malformed. */
 int cp_machine_is_stale(const struct cp_machine *machine, const struct cp_root *root);

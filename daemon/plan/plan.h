@@ -32,19 +32,20 @@ enum cp_plan_outcome {
     CP_OUTCOME_PAIRS_OFF,   /* policy pairs: off */
     CP_OUTCOME_NEAR_ENOUGH, /* no level is predicted to gain (≥ min-gain and the margin) */
     CP_OUTCOME_KERNEL_THREAD,
-    CP_OUTCOME_NO_SETAFFINITY, /* PF_NO_SETAFFINITY */
-    CP_OUTCOME_SCHED_CLASS,    /* not SCHED_OTHER or SCHED_BATCH */
-    CP_OUTCOME_TOO_YOUNG,      /* below min-age */
-    CP_OUTCOME_FOREIGN_MASK,   /* somebody else narrowed its mask, affinity: respect */
-    CP_OUTCOME_OTHER_OWNER,    /* real uids differ and across is false */
-    CP_OUTCOME_OTHER_NODE,     /* would leave the node that holds its memory */
-    CP_OUTCOME_NO_COMMON_CPU,  /* the two share no usable CPU (cpusets, offline, isolated) */
-    CP_OUTCOME_NO_ROOM,        /* every candidate is full, saturated or claimed */
-    CP_OUTCOME_SETTLING,       /* moved less than settle ago */
-    CP_OUTCOME_BACKING_OFF,    /* was undone; waits */
-    CP_OUTCOME_VETOED,         /* undone by hand; until allow */
-    CP_OUTCOME_GONE,           /* one of the two has ended */
-    CP_OUTCOME_UNKNOWN_FACTS,  /* facts could not be read */
+    CP_OUTCOME_NO_SETAFFINITY,   /* PF_NO_SETAFFINITY */
+    CP_OUTCOME_SCHED_CLASS,      /* not SCHED_OTHER or SCHED_BATCH */
+    CP_OUTCOME_TOO_YOUNG,        /* below min-age */
+    CP_OUTCOME_FOREIGN_MASK,     /* somebody else narrowed its mask, affinity: respect */
+    CP_OUTCOME_OTHER_OWNER,      /* real uids differ and across is false */
+    CP_OUTCOME_OTHER_NODE,       /* would leave the node that holds its memory */
+    CP_OUTCOME_NO_COMMON_CPU,    /* the two share no usable CPU (cpusets, offline, isolated) */
+    CP_OUTCOME_NO_ROOM,          /* every candidate is full, saturated or claimed */
+    CP_OUTCOME_SETTLING,         /* moved less than settle ago */
+    CP_OUTCOME_BACKING_OFF,      /* was undone; waits */
+    CP_OUTCOME_VETOED,           /* undone by hand; until allow */
+    CP_OUTCOME_GONE,             /* one of the two has ended */
+    CP_OUTCOME_UNKNOWN_FACTS,    /* facts could not be read */
+    CP_OUTCOME_PLACED_OTHERWISE, /* one of the two has a placement with another partner */
     CP_OUTCOME_MAX,
 };
 
@@ -68,7 +69,9 @@ struct cp_plan_candidate {
     enum cp_level level;
     double total_ns; /* predicted loss of one hand-off there */
     double gain;     /* ns a second against now; 0 for where it is */
-    bool possible;   /* a domain of that level had room and was allowed */
+    bool possible;   /* a domain of that level had room and was allowed. Looked at only for pairs
+                        that nothing else stops (PLACE, STAND, NEAR_ENOUGH, NO_ROOM); false else,
+                        and for the machine as a whole, which is never a target. */
 };
 
 struct cp_plan_move {
@@ -78,6 +81,7 @@ struct cp_plan_move {
     enum cp_plan_rule rule;
     enum cp_relation relation;
     double gain; /* predicted, ns a second */
+    double load; /* CPUs that the two used when it was decided: the claim, until it is measured */
 };
 
 /* What was found for each pair that was looked at. */
@@ -86,13 +90,18 @@ struct cp_plan_finding {
     struct cp_pair_verdict verdict;
     enum cp_plan_outcome outcome;
     unsigned blocked_by;     /* 0 or 1: the task of tasks[] that the outcome speaks of; 2: both */
-    enum cp_level level_now; /* the level of most of its hand-offs */
+    enum cp_level level_now; /* the level of most of its hand-offs; where no level was seen, that of
+                                the CPUs on which the two ran last */
     size_t n_candidates;
     struct cp_plan_candidate candidates[CP_LEVEL_MAX];
     uint64_t until_ns; /* SETTLING, BACKING_OFF, TOO_YOUNG: when it may be looked at again */
 };
 
-/* A placement that stands. Also a claim: its CPUs count as taken by load. */
+/*
+ * A placement that stands. Also a claim: its CPUs count as taken by load. For a fresh one pass
+ * cp_plan_move.load, since the statistics of its tasks begin anew. A task has at most one
+ * placement.
+ */
 struct cp_plan_placement {
     struct cp_task_id tasks[2];
     enum cp_level level;
@@ -116,8 +125,14 @@ struct cp_plan_input {
     size_t n_candidates;                     /* pairs to look at, strongest first */
     const struct cp_pair *const *candidates; /* borrowed from pairs */
     size_t n_facts;
-    const struct cp_task_facts *facts; /* sorted by id; a task without facts: UNKNOWN_FACTS */
-    const uint16_t *busy_permille;     /* by index in machine->cpus; NULL: unknown, taken as idle */
+    /*
+     * Sorted by id; a task without facts: UNKNOWN_FACTS. For a task whose mask is ours at present,
+     * allowed and user_mask must be what they were before we changed them: else our own mask would
+     * be taken for somebody else's. Facts of standing placements' tasks are wanted as well: where
+     * they ran last tells which CPU's load is theirs.
+     */
+    const struct cp_task_facts *facts;
+    const uint16_t *busy_permille; /* by index in machine->cpus; NULL: unknown, taken as idle */
     size_t n_placements;
     const struct cp_plan_placement *placements;
     size_t n_holds;
@@ -139,9 +154,11 @@ void cp_plan_done(struct cp_plan *plan);
 int cp_plan_make(const struct cp_plan_input *input, struct cp_plan *ret_plan);
 
 /*
- * May this task be moved at all (design, section 5, "Movable")? PLACE if so, else the reason. Also
- * asked by the actuator immediately before it changes a mask. For TOO_YOUNG *ret_until_ns (NULL
- * accepted) is when it will be old enough.
+ * May this task be moved at all (design, section 5, "Movable")? PLACE if so, else the reason, the
+ * lasting ones first: GONE (it is exiting), KERNEL_THREAD, NO_SETAFFINITY, SCHED_CLASS,
+ * FOREIGN_MASK, TOO_YOUNG. Also asked by the actuator immediately before it changes a mask. For
+ * TOO_YOUNG *ret_until_ns (NULL accepted) is when it will be old enough; else it is unchanged.
+ * As in the plan's input, the masks of a task that we hold must be those it had before us.
  */
 enum cp_plan_outcome cp_plan_movable(const struct cp_task_facts *facts,
                                      const struct cp_policy *policy, uint64_t now_ns,
