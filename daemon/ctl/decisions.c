@@ -57,15 +57,14 @@ static void add_decision(struct cp_table *table, const struct cp_view *view, con
 int cp_view_decisions(const struct cp_view *view, const json_t *decisions)
 {
     _cleanup_table_ struct cp_table table = {0};
-    const json_t *decision;
-    size_t i;
 
     if (json_array_size(decisions) == 0) {
         cp_view_line(view, CP_STYLE_PLAIN, "No decisions.");
         return 0;
     }
     cp_table_init(&table, columns, CP_ELEMENTS(columns));
-    json_array_foreach(decisions, i, decision) add_decision(&table, view, decision);
+    for (size_t i = 0; i < json_array_size(decisions); i++)
+        add_decision(&table, view, json_array_get(decisions, i));
     return cp_table_print(&table, view, 0);
 }
 

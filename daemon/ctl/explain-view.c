@@ -131,15 +131,13 @@ static int show_candidates(const struct cp_view *view, const json_t *candidates,
                            const char *level_now, const char *level_chosen)
 {
     _cleanup_table_ struct cp_table table = {0};
-    const json_t *candidate;
-    size_t i;
 
     if (json_array_size(candidates) == 0)
         return 0;
     cp_view_field(view, "Considered", "what one hand-off would cost, and the gain against now");
     cp_table_init(&table, candidate_columns, CP_ELEMENTS(candidate_columns));
-    json_array_foreach(candidates, i, candidate)
-    {
+    for (size_t i = 0; i < json_array_size(candidates); i++) {
+        const json_t *candidate = json_array_get(candidates, i);
         const char *level = cp_json_text(candidate, "level");
         bool chosen = level_chosen[0] && strcmp(level, level_chosen) == 0;
         char text[CP_TEXT_SIZE];

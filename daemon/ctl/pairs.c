@@ -59,15 +59,14 @@ static void add_pair(struct cp_table *table, const json_t *pair)
 int cp_view_pairs(const struct cp_view *view, const json_t *pairs)
 {
     _cleanup_table_ struct cp_table table = {0};
-    const json_t *pair;
-    size_t i;
 
     if (json_array_size(pairs) == 0) {
         cp_view_line(view, CP_STYLE_PLAIN, "No pair hands work to each other often enough.");
         return 0;
     }
     cp_table_init(&table, columns, CP_ELEMENTS(columns));
-    json_array_foreach(pairs, i, pair) add_pair(&table, pair);
+    for (size_t i = 0; i < json_array_size(pairs); i++)
+        add_pair(&table, json_array_get(pairs, i));
     return cp_table_print(&table, view, 0);
 }
 

@@ -119,7 +119,10 @@ void cp_view_field(const struct cp_view *view, const char *label, const char *fo
 
 void cp_table_init(struct cp_table *table, const struct cp_table_column *columns, size_t n_columns)
 {
-    *table = (struct cp_table){.columns = columns, .n_columns = n_columns};
+    *table = (struct cp_table){
+        .columns = columns,
+        .n_columns = CP_MIN(n_columns, CP_TABLE_COLUMNS_MAX),
+    };
 }
 
 void cp_table_done(struct cp_table *table)
@@ -197,10 +200,10 @@ static bool shrink(const struct cp_table *table, unsigned available, unsigned *w
     return true;
 }
 
-/* Width of each column in the end; 0: left out. natural: as many as it takes. */
-static void find_widths(const struct cp_table *table, unsigned available, unsigned *natural,
-                        unsigned *widths)
+/* Width of each column in the end; 0: left out. */
+static void find_widths(const struct cp_table *table, unsigned available, unsigned *widths)
 {
+    unsigned natural[CP_TABLE_COLUMNS_MAX] = {0};
     size_t n = table->n_columns;
 
     for (size_t c = 0; c < n; c++) {
@@ -273,12 +276,12 @@ static void put_row(const struct cp_table *table, const struct cp_view *view, un
 
 int cp_table_print(const struct cp_table *table, const struct cp_view *view, unsigned indent)
 {
-    _cleanup_free_ unsigned *widths = calloc(table->n_columns * 2, sizeof(unsigned));
+    unsigned widths[CP_TABLE_COLUMNS_MAX];
     unsigned room = view->width > indent ? view->width - indent : view->width;
 
-    if (!widths || table->out_of_memory)
+    if (table->out_of_memory)
         return -ENOMEM;
-    find_widths(table, room, widths + table->n_columns, widths);
+    find_widths(table, room, widths);
     put_row(table, view, indent, widths, NULL);
     /* Whole rows only: a row that was begun and not ended is a mistake of the caller. */
     for (size_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns)

@@ -44,15 +44,17 @@ void cp_view_field(const struct cp_view *view, const char *label, const char *fo
 void cp_view_line(const struct cp_view *view, enum cp_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+#define CP_TABLE_COLUMNS_MAX 16u
+
 struct cp_table_column {
     const char *title;
-    bool right;         /* numbers */
     unsigned min_width; /* may shrink to this many columns; 0: never shrinks */
+    bool right;         /* numbers */
     bool optional;      /* left out where shrinking is not enough, the last first */
 };
 
 struct cp_table_cell {
-    char *text; /* owned, escaped; NULL: no memory */
+    char *text; /* owned, escaped */
     enum cp_style style;
 };
 
@@ -65,7 +67,7 @@ struct cp_table {
     bool out_of_memory; /* a cell was lost: printing tells */
 };
 
-/* columns must outlive the table. */
+/* columns must outlive the table; at most CP_TABLE_COLUMNS_MAX, more are left out. */
 void cp_table_init(struct cp_table *table, const struct cp_table_column *columns, size_t n_columns);
 void cp_table_done(struct cp_table *table);
 #define _cleanup_table_ _cleanup_(cp_table_done)

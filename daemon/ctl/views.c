@@ -105,10 +105,9 @@ static void add_cost(struct cp_table *table, const json_t *cost)
 int cp_view_costs(const struct cp_view *view, const json_t *costs)
 {
     _cleanup_table_ struct cp_table table = {0};
-    const json_t *cost;
-    size_t i;
 
     cp_table_init(&table, cost_columns, CP_ELEMENTS(cost_columns));
-    json_array_foreach(costs, i, cost) add_cost(&table, cost);
+    for (size_t i = 0; i < json_array_size(costs); i++)
+        add_cost(&table, json_array_get(costs, i));
     return cp_table_print(&table, view, 0);
 }

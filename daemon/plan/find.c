@@ -93,7 +93,7 @@ static double cpu_score(const struct cp_room *room, uint32_t cpu,
 {
     const struct cp_machine_cpu *cpus = room->machine->cpus;
     uint32_t llc = cpus[cpu].domain[CP_LEVEL_LLC];
-    double score = room->outside[cpu] + room->firm[cpu] + room->loose[cpu] +
+    double score = room->outside[cpu] + room->levels[CP_LEVEL_PACKAGE].parts[cpu] +
                    WEIGHT_SIBLING * sibling_load(room, cpu);
     double bonus = 0.0;
 
@@ -123,8 +123,8 @@ static uint32_t find_cpu(const struct cp_room *room, const struct cp_room_reques
         struct rank rank;
 
         if (!is_allowed(room, i, request) || !core_is_open(room, i, request) ||
-            !fits(room->outside[i], room->firm[i], request->load, 1) ||
-            !domains_have_room(room, i, CP_LEVEL_LLC, request->load))
+            !fits(room->outside[i], room->levels[CP_LEVEL_CORE].parts[i], request->load, 1) ||
+            !domains_have_room(room, i, CP_LEVEL_CORE, request->load))
             continue;
         rank.n_claims = room->n_claims[i];
         rank.core_is_claimed = room->cores[room->core[i]].n_claims > 0;
@@ -153,10 +153,7 @@ static void measure_targets(struct cp_room *room, enum cp_level level,
         if (d == CP_DOMAIN_NONE || !is_allowed(room, i, request))
             continue;
         room->n_target[d]++;
-        room->target_load[d] += room->outside[i] + room->firm[i];
-        /* Loose claims of wider places can make way on one core, but not on a whole LLC. */
-        if (level > CP_LEVEL_CORE)
-            room->target_load[d] += room->loose[i];
+        room->target_load[d] += room->outside[i] + room->levels[level].parts[i];
     }
 }
 
@@ -179,13 +176,8 @@ static bool domain_has_room(const struct cp_room *room, enum cp_level level, uin
 
     if (room->target_load[domain] + request->load > n + ROUNDING)
         return false;
-    if (level == CP_LEVEL_CORE) {
-        const struct cp_room_level *cores = &room->levels[CP_LEVEL_CORE];
-
-        return core_is_open(room, first_cpu, request) &&
-               cores->outside[domain] < SATURATED_SHARE * cores->n_usable[domain] &&
-               domains_have_room(room, first_cpu, CP_LEVEL_LLC, request->load);
-    }
+    if (level == CP_LEVEL_CORE && !core_is_open(room, first_cpu, request))
+        return false;
     return domains_have_room(room, first_cpu, level, request->load);
 }
 

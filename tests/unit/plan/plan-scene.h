@@ -47,6 +47,7 @@ struct scene {
     size_t n_candidates;
     const struct cp_pair **candidates;
     uint64_t now_ns;
+    bool is_overcommitted; /* scene_apply() found no CPU with time for a task */
 };
 
 /* Timing of a pair: a serial one gains on one CPU with the scene's costs, an overlapping one does
@@ -84,8 +85,7 @@ static inline void scene_assert_near(double value, double wanted, double toleran
 
 static inline void scene_mask_set(struct cp_cpumask *mask, unsigned first, unsigned last)
 {
-    assert_int_equal(
-        cp_cpumask_set_range(mask, (struct cp_cpu){first}, (struct cp_cpu){last}), 0);
+    assert_int_equal(cp_cpumask_set_range(mask, (struct cp_cpu){first}, (struct cp_cpu){last}), 0);
 }
 
 static inline void scene_mask_parse(struct cp_cpumask *mask, const char *list)
@@ -111,8 +111,8 @@ static inline void scene_build_machine(struct cp_machine *machine, const struct 
         machine->n_domains[l] = n_domains[l];
         machine->domains[l] = scene_alloc(n_domains[l], sizeof(struct cp_domain));
         for (uint32_t d = 0; d < n_domains[l]; d++) {
-            machine->domains[l][d] = (struct cp_domain){
-                .level = l, .index = d, .os_index = d, .real = true};
+            machine->domains[l][d] =
+                (struct cp_domain){.level = l, .index = d, .os_index = d, .real = true};
             if (l == CP_LEVEL_LLC) {
                 machine->domains[l][d].cache_level = 3;
                 machine->domains[l][d].cache_bytes = shape->cache_bytes;
@@ -164,11 +164,22 @@ static inline void scene_isolate(struct scene *scene, unsigned first, unsigned l
         cp_cpumask_clear(&scene->machine.usable, (struct cp_cpu){i});
 }
 
+/* Facts are sorted, and one task has each TID. */
 static inline struct cp_task_facts *scene_find_facts(struct scene *scene, pid_t tid)
 {
-    for (size_t i = 0; i < scene->n_facts; i++)
-        if (scene->facts[i].id.tid == tid)
-            return &scene->facts[i];
+    size_t low = 0;
+    size_t high = scene->n_facts;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (scene->facts[middle].id.tid == tid)
+            return &scene->facts[middle];
+        if (scene->facts[middle].id.tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return NULL;
 }
 
@@ -199,8 +210,7 @@ static inline struct cp_task_facts *scene_add_task(struct scene *scene, pid_t ti
     scene->facts = reallocarray(scene->facts, scene->n_facts + 1, sizeof(facts));
     assert_non_null(scene->facts);
     scene->facts[scene->n_facts++] = facts;
-    if (scene->n_facts > 1 &&
-        cp_task_id_compare(scene->facts[scene->n_facts - 2].id, facts.id) > 0)
+    if (scene->n_facts > 1 && cp_task_id_compare(scene->facts[scene->n_facts - 2].id, facts.id) > 0)
         qsort(scene->facts, scene->n_facts, sizeof(facts), scene_compare_facts);
     return scene_find_facts(scene, tid);
 }
@@ -276,8 +286,7 @@ static inline void scene_add_placement(struct scene *scene, pid_t a, pid_t b, en
 {
     size_t n = scene->n_placements++;
 
-    scene->placements =
-        reallocarray(scene->placements, n + 1, sizeof(struct cp_plan_placement));
+    scene->placements = reallocarray(scene->placements, n + 1, sizeof(struct cp_plan_placement));
     scene->targets = reallocarray(scene->targets, n + 1, sizeof(struct cp_cpumask));
     assert_non_null(scene->placements);
     assert_non_null(scene->targets);
@@ -406,35 +415,58 @@ static inline void scene_assert_target(const struct cp_plan_move *move, const ch
         fail_msg("target is %s, not %s", list, cpus);
 }
 
-/* Makes the moves of a plan standing placements; the tasks run there now. */
+/* The CPU of the mask that is least busy by what scene_fill_busy() found, and its load there. */
+static inline void scene_run_on(struct scene *scene, pid_t tid, const struct cp_cpumask *mask)
+{
+    struct cp_task_facts *facts = scene_find_facts(scene, tid);
+    const struct cp_pair_task *task = cp_pairs_find_task(scene->pairs, facts->id);
+    struct cp_cpu cpu;
+    struct cp_cpu best;
+
+    assert_true(cp_cpumask_next(mask, 0, &best));
+    cp_cpumask_foreach (cpu, mask)
+        if (scene->busy[cpu.os] < scene->busy[best.os])
+            best = cpu;
+    facts->last_cpu = best;
+    if (scene->busy[best.os] + task->load * 1000.0 > 1000.0)
+        scene->is_overcommitted = true;
+    scene->busy[best.os] = (uint16_t)CP_MIN(scene->busy[best.os] + task->load * 1000.0, 1000.0);
+}
+
+/* Makes the moves of a plan standing placements: the tasks run where the plan put them. */
 static inline void scene_apply(struct scene *scene, const struct cp_plan *plan)
 {
     for (size_t i = 0; i < plan->n_moves; i++) {
         const struct cp_plan_move *move = &plan->moves[i];
         _cleanup_free_ char *list = cp_cpumask_to_list(&move->target);
-        unsigned n = cp_cpumask_weight(&move->target);
-        unsigned k = 0;
-        struct cp_cpu cpu;
 
         assert_non_null(list);
         for (size_t p = 0; p < scene->n_placements; p++)
             if (cp_task_id_equal(scene->placements[p].tasks[0], move->tasks[0])) {
-                scene->placements[p] = scene->placements[--scene->n_placements];
                 cp_cpumask_done(&scene->targets[p]);
+                scene->n_placements--;
+                scene->placements[p] = scene->placements[scene->n_placements];
                 scene->targets[p] = scene->targets[scene->n_placements];
                 break;
             }
         scene_add_placement(scene, move->tasks[0].tid, move->tasks[1].tid, move->level, list,
                             move->load);
-        cp_cpumask_foreach (cpu, &move->target) {
-            /* The two spread over the target: the first takes its CPU number i modulo n. */
-            if (k == i % n)
-                scene_find_facts(scene, move->tasks[0].tid)->last_cpu = cpu;
-            if (k == (i + 1) % n)
-                scene_find_facts(scene, move->tasks[1].tid)->last_cpu = cpu;
-            k++;
-        }
     }
+    /* First all leave, then they settle, those on one CPU first. */
+    scene_fill_busy(scene);
+    for (size_t i = 0; i < 2 * plan->n_moves; i++) {
+        const struct cp_task_facts *facts =
+            scene_find_facts(scene, plan->moves[i / 2].tasks[i % 2].tid);
+        const struct cp_pair_task *task = cp_pairs_find_task(scene->pairs, facts->id);
+        unsigned cpu = facts->last_cpu.os;
+
+        scene->busy[cpu] = (uint16_t)CP_MAX(scene->busy[cpu] - (int)(task->load * 1000.0), 0);
+    }
+    for (unsigned wide = 0; wide < 2; wide++)
+        for (size_t i = 0; i < plan->n_moves; i++)
+            for (unsigned k = 0; k < 2; k++)
+                if ((plan->moves[i].level > CP_LEVEL_CPU) == wide)
+                    scene_run_on(scene, plan->moves[i].tasks[k].tid, &plan->moves[i].target);
 }
 
 static inline void scene_done(struct scene *scene)

@@ -29,8 +29,8 @@ static const struct movable_case movable_cases[] = {
      CP_OUTCOME_SCHED_CLASS},
     {"sched_ext", 0, 7, OLD, CP_USER_MASK_NONE, "0-3", "0-3", CP_AFFINITY_RESPECT,
      CP_OUTCOME_SCHED_CLASS},
-    {"kernel thread", CP_PF_KTHREAD | CP_PF_NO_SETAFFINITY, SCHED_FIFO, OLD, CP_USER_MASK_NONE,
-     "0", "0-3", CP_AFFINITY_RESPECT, CP_OUTCOME_KERNEL_THREAD},
+    {"kernel thread", CP_PF_KTHREAD | CP_PF_NO_SETAFFINITY, SCHED_FIFO, OLD, CP_USER_MASK_NONE, "0",
+     "0-3", CP_AFFINITY_RESPECT, CP_OUTCOME_KERNEL_THREAD},
     {"kernel thread, override", CP_PF_KTHREAD, SCHED_OTHER, OLD, CP_USER_MASK_NONE, "0-3", "0-3",
      CP_AFFINITY_OVERRIDE, CP_OUTCOME_KERNEL_THREAD},
     {"bound by the kernel", CP_PF_NO_SETAFFINITY, SCHED_OTHER, OLD, CP_USER_MASK_NONE, "0", "0-3",
@@ -53,8 +53,8 @@ static const struct movable_case movable_cases[] = {
      CP_AFFINITY_RESPECT, CP_OUTCOME_PLACE},
     {"young", 0, SCHED_OTHER, 299999999, CP_USER_MASK_NONE, "0-3", "0-3", CP_AFFINITY_RESPECT,
      CP_OUTCOME_TOO_YOUNG},
-    {"old enough", 0, SCHED_OTHER, 300000000, CP_USER_MASK_NONE, "0-3", "0-3",
-     CP_AFFINITY_RESPECT, CP_OUTCOME_PLACE},
+    {"old enough", 0, SCHED_OTHER, 300000000, CP_USER_MASK_NONE, "0-3", "0-3", CP_AFFINITY_RESPECT,
+     CP_OUTCOME_PLACE},
 };
 
 static void test_movable(void **state)
@@ -98,8 +98,7 @@ static void test_words(void **state)
     for (unsigned i = 0; i < CP_RULE_MAX; i++)
         assert_non_null(cp_plan_rule_to_string((enum cp_plan_rule)i));
     assert_string_equal(cp_plan_outcome_to_string(CP_OUTCOME_NO_ROOM), "no-room");
-    assert_string_equal(cp_plan_outcome_to_string(CP_OUTCOME_PLACED_OTHERWISE),
-                        "placed-otherwise");
+    assert_string_equal(cp_plan_outcome_to_string(CP_OUTCOME_PLACED_OTHERWISE), "placed-otherwise");
     assert_string_equal(cp_plan_rule_to_string(CP_RULE_IDLE_WAKEE), "idle-wakee");
     assert_null(cp_plan_outcome_to_string(CP_OUTCOME_MAX));
     assert_null(cp_plan_outcome_explain((enum cp_plan_outcome) - 1));

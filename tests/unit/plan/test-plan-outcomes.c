@@ -2,7 +2,8 @@
 /* Each outcome of a plan and each reason for one, by a pair of the tasks 10 and 11. */
 #include "plan-scene.h"
 
-/* 16 CPUs: LLC 0 = 0,1,8,9 (cores 0,8 and 1,9), LLC 1 = 2,3,10,11 on node 0; LLC 2 and 3 on node 1. */
+/* 16 CPUs: LLC 0 = 0,1,8,9 (cores 0,8 and 1,9), LLC 1 = 2,3,10,11 on node 0; LLC 2 and 3 on node 1.
+ */
 static const struct scene_shape two_nodes = {1, 2, 2, 2, 2, 1u << 20};
 /* Two CPUs, one LLC. */
 static const struct scene_shape tiny = {1, 1, 1, 2, 1, 1u << 20};
@@ -425,9 +426,8 @@ static void test_candidates(void **state)
         double total_ns;
         bool possible;
     } wanted[] = {
-        {CP_LEVEL_CPU, 101000, true},     {CP_LEVEL_CORE, 80000, true},
-        {CP_LEVEL_LLC, 40000, true},      {CP_LEVEL_NODE, 60000, true},
-        {CP_LEVEL_PACKAGE, 80000, true},
+        {CP_LEVEL_CPU, 101000, true}, {CP_LEVEL_CORE, 80000, true},    {CP_LEVEL_LLC, 40000, true},
+        {CP_LEVEL_NODE, 60000, true}, {CP_LEVEL_PACKAGE, 80000, true},
     };
     const struct cp_plan_finding *finding;
     struct scene scene;

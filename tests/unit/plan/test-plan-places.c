@@ -2,7 +2,8 @@
 /* Where the plan puts a pair, and by which rule: one case or more for each rule of the plan. */
 #include "plan-scene.h"
 
-/* 16 CPUs: LLC 0 = 0,1,8,9 (cores 0,8 and 1,9), LLC 1 = 2,3,10,11 on node 0; LLC 2 and 3 on node 1. */
+/* 16 CPUs: LLC 0 = 0,1,8,9 (cores 0,8 and 1,9), LLC 1 = 2,3,10,11 on node 0; LLC 2 and 3 on node 1.
+ */
 static const struct scene_shape two_nodes = {1, 2, 2, 2, 2, 1u << 20};
 static const struct scene_shape tiny = {1, 1, 1, 2, 1, 1u << 20};
 
