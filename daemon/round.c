@@ -300,8 +300,9 @@ static bool fill_changes(struct cp_manager *manager, struct cp_decision *decisio
 
 static const char *first_detail(const struct cp_act_change changes[2], const struct cp_error *error)
 {
+    /* RESTORED is a task that only shared the other's fate. */
     for (unsigned i = 0; i < 2; i++)
-        if (changes[i].detail[0])
+        if (changes[i].detail[0] && changes[i].result != CP_ACT_RESTORED)
             return changes[i].detail;
     return error->message[0] ? error->message : "the masks could not be set";
 }
