@@ -38,7 +38,7 @@ void cp_strength_sort(struct cp_pairs *pairs)
     for (size_t i = 0; i < pairs->n_pairs; i++)
         pairs->order[i] = &pairs->pairs[i].pair;
     if (pairs->n_pairs > 0)
-        qsort(pairs->order, pairs->n_pairs, sizeof(pairs->order[0]), compare_order);
+        qsort(pairs->order, pairs->n_pairs, sizeof(const struct cp_pair *), compare_order);
     pairs->is_ordered = true;
 }
 

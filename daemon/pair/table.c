@@ -98,7 +98,7 @@ static int reserve_pairs(struct cp_pairs *pairs, size_t n)
 
     if (n > capacity) {
         /* Both must be as large as pairs_capacity says, whichever of them fails. */
-        r = grow(&order, capacity, n, sizeof(*pairs->order));
+        r = grow(&order, capacity, n, sizeof(const struct cp_pair *));
         pairs->order = order;
         pairs->is_ordered = false;
         if (r < 0)
