@@ -30,12 +30,14 @@
     })
 
 /* Defines <free_function>p(T **), for use with _cleanup_(), from a function that frees a T *. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type takes none */
 #define CP_DEFINE_CLEANUP(type, free_function)                                                     \
     static inline void free_function##p(type **p)                                                  \
     {                                                                                              \
         if (*p)                                                                                    \
             free_function(*p);                                                                     \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void cp_cleanup_free(void *p)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define STAT_MAX_SIZE 4096u
-#define STATUS_MAX_SIZE (256u * 1024u) /* masks of large machines make long lines */
+#define STATUS_MAX_SIZE ((size_t)256 * 1024) /* masks of large machines make long lines */
 
 void cp_proc_status_done(struct cp_proc_status *status)
 {
@@ -120,10 +120,10 @@ static bool read_unsigned(const char *value, uint64_t limit, uint64_t *ret)
 int cp_proc_parse_status(const char *text, struct cp_proc_status *ret_status)
 {
     struct cp_proc_status status = {0};
-    _cleanup_free_ char *list = NULL;
     const char *allowed = find_value(text, "Cpus_allowed_list");
     uint64_t tgid;
     uint64_t uid;
+    char *list;
     int r;
 
     if (!read_unsigned(find_value(text, "Tgid"), INT_MAX, &tgid) ||
@@ -135,6 +135,7 @@ int cp_proc_parse_status(const char *text, struct cp_proc_status *ret_status)
     if (!list)
         return -ENOMEM;
     r = cp_cpumask_parse_list(list, &status.allowed);
+    free(list);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
     status.tgid = (pid_t)tgid;

@@ -11,15 +11,15 @@
 int cp_root_open(struct cp_root *root, const char *path)
 {
     bool live = !path || strcmp(path, "/") == 0;
-    _cleanup_free_ char *copy = strdup(path ? path : "/");
-    int fd;
+    _cleanup_close_ int fd = open(live ? "/" : path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *copy;
 
-    if (!copy)
-        return -ENOMEM;
-    fd = open(copy, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    *root = (struct cp_root){.fd = fd, .live = live, .path = TAKE_PTR(copy)};
+    copy = strdup(live ? "/" : path);
+    if (!copy)
+        return -ENOMEM;
+    *root = (struct cp_root){.fd = TAKE_FD(fd), .live = live, .path = copy};
     return 0;
 }
 

@@ -14,6 +14,13 @@
 #define ROUNDING 1e-6
 
 /*
+ * So much of a CPU must be left for a pair that fills one. A pair on one CPU that waits for nothing
+ * but itself shows a load of 1.0 whatever it needs: it would fit no CPU on which anything else ever
+ * ran, not even the one where it is.
+ */
+#define FULL_CPU 0.9
+
+/*
  * Preferences are weighed as load: a place where the pair is at home already may carry this many
  * CPUs more than another before the pair is moved away from it.
  */
@@ -93,7 +100,7 @@ static double cpu_score(const struct cp_room *room, uint32_t cpu,
 {
     const struct cp_machine_cpu *cpus = room->machine->cpus;
     uint32_t llc = cpus[cpu].domain[CP_LEVEL_LLC];
-    double score = room->outside[cpu] + room->firm[cpu] + room->loose[cpu] +
+    double score = room->outside[cpu] + room->levels[CP_LEVEL_PACKAGE].parts[cpu] +
                    WEIGHT_SIBLING * sibling_load(room, cpu);
     double bonus = 0.0;
 
@@ -118,13 +125,14 @@ static uint32_t find_cpu(const struct cp_room *room, const struct cp_room_reques
 {
     uint32_t best = CP_DOMAIN_NONE;
     struct rank best_rank = {0};
+    double load = CP_MIN(request->load, FULL_CPU);
 
     for (uint32_t i = 0; i < room->machine->n_cpus; i++) {
         struct rank rank;
 
         if (!is_allowed(room, i, request) || !core_is_open(room, i, request) ||
-            !fits(room->outside[i], room->firm[i], request->load, 1) ||
-            !domains_have_room(room, i, CP_LEVEL_LLC, request->load))
+            !fits(room->outside[i], room->levels[CP_LEVEL_CORE].parts[i], load, 1) ||
+            !domains_have_room(room, i, CP_LEVEL_CORE, load))
             continue;
         rank.n_claims = room->n_claims[i];
         rank.core_is_claimed = room->cores[room->core[i]].n_claims > 0;
@@ -153,10 +161,7 @@ static void measure_targets(struct cp_room *room, enum cp_level level,
         if (d == CP_DOMAIN_NONE || !is_allowed(room, i, request))
             continue;
         room->n_target[d]++;
-        room->target_load[d] += room->outside[i] + room->firm[i];
-        /* Loose claims of wider places can make way on one core, but not on a whole LLC. */
-        if (level > CP_LEVEL_CORE)
-            room->target_load[d] += room->loose[i];
+        room->target_load[d] += room->outside[i] + room->levels[level].parts[i];
     }
 }
 
@@ -179,13 +184,8 @@ static bool domain_has_room(const struct cp_room *room, enum cp_level level, uin
 
     if (room->target_load[domain] + request->load > n + ROUNDING)
         return false;
-    if (level == CP_LEVEL_CORE) {
-        const struct cp_room_level *cores = &room->levels[CP_LEVEL_CORE];
-
-        return core_is_open(room, first_cpu, request) &&
-               cores->outside[domain] < SATURATED_SHARE * cores->n_usable[domain] &&
-               domains_have_room(room, first_cpu, CP_LEVEL_LLC, request->load);
-    }
+    if (level == CP_LEVEL_CORE && !core_is_open(room, first_cpu, request))
+        return false;
     return domains_have_room(room, first_cpu, level, request->load);
 }
 

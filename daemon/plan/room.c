@@ -30,21 +30,20 @@ static int room_allocate(struct cp_room *room)
         level->n_usable = zeroed(n_domains, sizeof(*level->n_usable));
         level->outside = zeroed(n_domains, sizeof(*level->outside));
         level->claimed = zeroed(n_domains, sizeof(*level->claimed));
-        if (!level->n_usable || !level->outside || !level->claimed)
+        level->parts = zeroed(n, sizeof(*level->parts));
+        if (!level->n_usable || !level->outside || !level->claimed || !level->parts)
             return -ENOMEM;
     }
     room->usable = zeroed(n, sizeof(*room->usable));
     room->outside = zeroed(n, sizeof(*room->outside));
-    room->firm = zeroed(n, sizeof(*room->firm));
-    room->loose = zeroed(n, sizeof(*room->loose));
     room->n_claims = zeroed(n, sizeof(*room->n_claims));
     room->core = zeroed(n, sizeof(*room->core));
     room->cores = zeroed(machine->n_domains[CP_LEVEL_CORE] + n, sizeof(*room->cores));
     room->roaming = zeroed(machine->n_domains[CP_LEVEL_LLC], sizeof(*room->roaming));
     room->n_target = zeroed(most_domains, sizeof(*room->n_target));
     room->target_load = zeroed(most_domains, sizeof(*room->target_load));
-    if (!room->usable || !room->outside || !room->firm || !room->loose || !room->n_claims ||
-        !room->core || !room->cores || !room->roaming || !room->n_target || !room->target_load)
+    if (!room->usable || !room->outside || !room->n_claims || !room->core || !room->cores ||
+        !room->roaming || !room->n_target || !room->target_load)
         return -ENOMEM;
     return 0;
 }
@@ -99,11 +98,10 @@ void cp_room_done(struct cp_room *room)
         free(room->levels[l].n_usable);
         free(room->levels[l].outside);
         free(room->levels[l].claimed);
+        free(room->levels[l].parts);
     }
     free(room->usable);
     free(room->outside);
-    free(room->firm);
-    free(room->loose);
     free(room->n_claims);
     free(room->core);
     free(room->cores);
@@ -211,13 +209,13 @@ static void room_add_claim(struct cp_room *room, enum cp_level level,
     for (uint32_t i = 0; i < machine->n_cpus; i++) {
         if (!room->usable[i] || !cp_cpumask_test(target, machine->cpus[i].cpu))
             continue;
-        if (level <= CP_LEVEL_CORE)
-            room->firm[i] += load / n;
-        else
-            room->loose[i] += load / n;
-        for (enum cp_level l = CP_LEVEL_CORE; l <= CP_LEVEL_PACKAGE; l++)
-            if (machine->cpus[i].domain[l] != CP_DOMAIN_NONE)
-                room->levels[l].claimed[machine->cpus[i].domain[l]] += load / n;
+        for (enum cp_level l = CP_MAX(level, CP_LEVEL_CORE); l <= CP_LEVEL_PACKAGE; l++) {
+            uint32_t domain = machine->cpus[i].domain[l];
+
+            room->levels[l].parts[i] += load / n;
+            if (domain != CP_DOMAIN_NONE)
+                room->levels[l].claimed[domain] += load / n;
+        }
     }
 }
 

@@ -3,11 +3,11 @@
  * Room on the machine while a plan is made: what each CPU and domain carries, what is claimed, and
  * where a pair fits. Private to plan/. Pure.
  *
- * Three kinds of load, all in CPUs (1.0 = one CPU):
+ * Two kinds of load, both in CPUs (1.0 = one CPU):
  *   outside  what the CPU did, less what belongs to pairs that are placed or to be placed;
- *   firm     claims of placements on one CPU or one core: they stay where they are;
- *   loose    claims of wider placements, spread evenly: the kernel moves them about in their mask.
- * A claim counts from the moment it is made (design, row pending-claim).
+ *   claimed  what placements were given. A claim counts from the moment it is made (design, row
+ *            pending-claim), in the domains of its own level and outwards: inside, the kernel moves
+ *            it to where there is room. On the CPUs of its target it is kept in even parts.
  */
 #pragma once
 
@@ -28,11 +28,14 @@ struct cp_room_core {
     struct cp_room_owner owner; /* of the claims */
 };
 
-/* By index in the machine's domains of one level. */
 struct cp_room_level {
+    /* By index in the machine's domains of this level: */
     unsigned *n_usable;
     double *outside;
     double *claimed;
+    /* By index in machine->cpus: parts of the claims of this level and of those inside it (of
+     * CP_LEVEL_CORE: of claims on one core or one CPU). */
+    double *parts;
 };
 
 struct cp_room {
@@ -40,9 +43,7 @@ struct cp_room {
     /* By index in machine->cpus: */
     bool *usable;
     double *outside;
-    double *firm;
-    double *loose;
-    unsigned *n_claims; /* firm claims */
+    unsigned *n_claims; /* on this CPU or its core alone */
     uint32_t *core;     /* index in cores; a CPU that has no core gets one of its own */
     struct cp_room_core *cores;
     struct cp_room_level levels[CP_LEVEL_MAX]; /* CP_LEVEL_CORE … CP_LEVEL_PACKAGE */

@@ -42,9 +42,12 @@ void cp_task_facts_done(struct cp_task_facts *facts);
 
 /*
  * Reads the facts of a task. The user mask comes from the wake source (user_cpus_ptr); where it
- * cannot tell, a mask that differs from the cpuset counts as one. Memory by node is read from
- * /proc/TGID/numa_maps only on machines with several nodes, at most 4 MiB of it.
+ * cannot tell, a mask that differs from the cpuset counts as one, but for isolated CPUs: the boot
+ * takes these from every task. Memory by node is read from /proc/TGID/numa_maps only on machines
+ * with several nodes, at most 4 MiB of it; the largest share wins, of equal ones the node it was
+ * found on.
  * 0; CP_PROC_GONE: no such task, or its start time is another one; negative errno with *error.
+ * *ret_facts is unchanged unless 0.
  * Blocks for the reads (tens of microseconds; milliseconds for numa_maps of huge processes).
  */
 int cp_task_facts_read(const struct cp_root *root, const struct cp_machine *machine,

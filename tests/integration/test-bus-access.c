@@ -201,10 +201,10 @@ static void test_lists_hold_what_is_the_callers(void **state)
 {
     _cleanup_(sd_bus_flush_close_unrefp) sd_bus *me = private_bus_connect(&bus, ME, 0);
     _cleanup_(sd_bus_flush_close_unrefp) sd_bus *root = private_bus_connect(&bus, 0, 0);
-    _cleanup_(sd_bus_flush_close_unrefp) sd_bus *nobody = private_bus_connect(&bus, 777, 0);
+    _cleanup_(sd_bus_flush_close_unrefp) sd_bus *neither = private_bus_connect(&bus, NEITHER, 0);
     _cleanup_free_ char *mine = dump_call(me, "ListPairs", "u", 0u);
     _cleanup_free_ char *all = dump_call(root, "ListPairs", "u", 0u);
-    _cleanup_free_ char *none = dump_call(nobody, "ListPairs", "u", 0u);
+    _cleanup_free_ char *none = dump_call(neither, "ListPairs", "u", 0u);
     _cleanup_free_ char *decisions = dump_call(me, "ListDecisions", "a{sv}tu", 0, (uint64_t)0, 0u);
 
     (void)state;
