@@ -22,6 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Tasks that share a CPU: a wakee that preempts its waker may answer before that one waits, and an
+ * answer that nobody waits for is no wake-up. So such a pair can show one direction only. */
+
 /* One directed pair in one window. Sums in ns; each sum has its own count since a window may cut
  * off its end. Fields as in design.md section 3: latency, tail, run. */
 struct cp_wake_edge {
@@ -68,7 +71,9 @@ void cp_wake_sample_done(struct cp_wake_sample *sample);
 enum cp_wake_event_kind {
     CP_WAKE_EVENT_HOT,  /* task woke other above the rate, and the other way round */
     CP_WAKE_EVENT_FORK, /* task is a new child of the guarded task other */
-    CP_WAKE_EVENT_EXEC, /* the guarded task runs a new program */
+    /* The guarded task runs a new program. other: its identity before, which differs from task if a
+     * thread that was not the leader called exec (the guard has moved to task). */
+    CP_WAKE_EVENT_EXEC,
     CP_WAKE_EVENT_EXIT, /* the guarded task ended */
     CP_WAKE_EVENT_LOST, /* events were lost; n_lost says how many */
 };
@@ -112,7 +117,8 @@ struct cp_wake_source_ops {
     /* Detaches the scale and gives what it saw; the sample belongs to the caller. */
     int (*window_close)(struct cp_wake_source *source, struct cp_wake_sample *ret_sample,
                         struct cp_error *error);
-    /* Guards a task from now on (call before its mask is set). -ENOSPC: the table is full. */
+    /* Guards a task from now on (call before its mask is set), and every child that it makes,
+     * without further calls; unguard ends it for one task. -ENOSPC: the table is full. */
     int (*guard)(struct cp_wake_source *source, struct cp_task_id task);
     void (*unguard)(struct cp_wake_source *source, struct cp_task_id task);
     /* CP_PROC_GONE if the task is not there; -EOPNOTSUPP where the source cannot tell. */

@@ -190,6 +190,48 @@ static void test_stream_is_not_hot(void **state)
     close(fds[1]);
 }
 
+/* Without privilege: refused with the names of the capabilities. In a child, which gives up root.
+ */
+static void test_says_which_capability_is_missing(void **state)
+{
+    const struct fixture *fixture = *state;
+    int status = 0;
+    pid_t child;
+
+    if (start_child(&child)) {
+        const struct cp_wake_config config = {.min_rate_hz = TEST_MIN_RATE_HZ, .max_edges = 64};
+        struct cp_wake_source *source = NULL;
+        struct cp_error error = {0};
+        int r;
+
+        if (setgid(65534) < 0 || setuid(65534) < 0)
+            _exit(1);
+        r = cp_wake_bpf_new(&config, &fixture->machine, &source, &error);
+        if (r == -EPERM && !source && strstr(error.message, "CAP_BPF and CAP_PERFMON missing"))
+            _exit(0);
+        (void)fprintf(stderr, "%d: %s\n", r, error.message);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_refuses_impossible_configurations(void **state)
+{
+    static const struct cp_wake_config configs[] = {{.min_rate_hz = 0, .max_edges = 64},
+                                                    {.min_rate_hz = -1, .max_edges = 64},
+                                                    {.min_rate_hz = 500, .max_edges = 0}};
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < CP_ELEMENTS(configs); i++) {
+        struct cp_wake_source *source = NULL;
+        struct cp_error error = {0};
+
+        assert_int_equal(cp_wake_bpf_new(&configs[i], &fixture->machine, &source, &error), -EINVAL);
+        assert_null(source);
+    }
+}
+
 static void test_counters(void **state)
 {
     struct fixture *fixture = *state;
@@ -199,6 +241,8 @@ static void test_counters(void **state)
     assert_int_equal(fixture->source->counters.n_lost_events, 0);
     assert_string_equal(fixture->source->ops->name, "bpf");
     assert_string_equal(fixture->source->why, "");
+    printf("hard interrupts are %stold apart\n",
+           fixture->source->sees_hard_interrupts ? "" : "not ");
 }
 
 int main(void)
@@ -212,6 +256,8 @@ int main(void)
         cmocka_unit_test(test_reported_again_after_a_pause),
         cmocka_unit_test(test_fan_out_is_not_hot),
         cmocka_unit_test(test_stream_is_not_hot),
+        cmocka_unit_test(test_says_which_capability_is_missing),
+        cmocka_unit_test(test_refuses_impossible_configurations),
         cmocka_unit_test(test_counters),
     };
 

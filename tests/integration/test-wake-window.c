@@ -93,28 +93,35 @@ static void assert_about_equal(uint64_t a, uint64_t b, uint64_t slack)
     assert_true(a <= b + slack && b <= a + slack);
 }
 
-static void pair_gives_both_edges(const struct pace *pace, enum cp_level level, void **state)
+static void assert_handoffs_at(const struct cp_wake_sample *sample, struct pair pair, int waker,
+                               enum cp_level level)
+{
+    pid_t wakee = pair.pids[1 - waker];
+    const struct cp_wake_edge *edge = assert_edge(sample, pair.pids[waker], wakee);
+
+    assert_int_equal(edge->level[level], edge->n_latency);
+    assert_true(cp_task_id_equal(edge->waker, task_id(pair.pids[waker])));
+    assert_true(cp_task_id_equal(edge->wakee, task_id(wakee)));
+    assert_about_equal(edge->n_latency, edge->handoffs, 1 + edge->handoffs / 10);
+}
+
+static void test_pair_on_two_cpus(void **state)
 {
     const struct fixture *fixture = *state;
-    struct pair pair = start_pair(pace);
     struct cp_wake_sample sample;
-    const struct cp_wake_edge *edges[2];
     const struct cp_wake_task *task;
+    struct pair pair;
 
+    skip_unless_two_cpus();
+    pair = start_pair(&(struct pace){.cpus = {0, 1}, .realtime = true});
     nap_us(50000);
     look(fixture->source, 300, &sample);
     assert_sample_is_sound(&sample);
-    edges[0] = assert_edge(&sample, pair.pids[0], pair.pids[1]);
-    edges[1] = assert_edge(&sample, pair.pids[1], pair.pids[0]);
-    assert_true(edges[0]->handoffs >= 50);
-    /* On one CPU the wakee may preempt the waker and answer before that one waits: no wake-up. */
-    if (level != CP_LEVEL_CPU)
-        assert_about_equal(edges[0]->handoffs, edges[1]->handoffs, edges[0]->handoffs / 4);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(edges[i]->level[level], edges[i]->n_latency);
-        assert_true(cp_task_id_equal(edges[i]->waker, task_id(pair.pids[i])));
-        assert_about_equal(edges[i]->n_latency, edges[i]->handoffs, 1 + edges[i]->handoffs / 10);
-    }
+    assert_handoffs_at(&sample, pair, 0, CP_LEVEL_LLC);
+    assert_handoffs_at(&sample, pair, 1, CP_LEVEL_LLC);
+    assert_about_equal(find_edge(&sample, pair.pids[0], pair.pids[1])->handoffs,
+                       find_edge(&sample, pair.pids[1], pair.pids[0])->handoffs,
+                       find_edge(&sample, pair.pids[1], pair.pids[0])->handoffs / 4);
     task = find_task(&sample, pair.pids[0]);
     assert_non_null(task);
     assert_int_equal(task->tgid, pair.pids[0]);
@@ -126,15 +133,28 @@ static void pair_gives_both_edges(const struct pace *pace, enum cp_level level, 
     stop_pair(pair);
 }
 
-static void test_pair_on_two_cpus(void **state)
+/* On one CPU the wakee may preempt the waker and answer before that one waits, so that only one
+ * direction has wake-ups (seen on 6.1), or one has more than the other (6.18). */
+static bool has_edge(const struct cp_wake_sample *sample, struct pair pair, int waker)
 {
-    skip_unless_two_cpus();
-    pair_gives_both_edges(&(struct pace){.cpus = {0, 1}, .realtime = true}, CP_LEVEL_LLC, state);
+    return find_edge(sample, pair.pids[waker], pair.pids[1 - waker]) != NULL;
 }
 
 static void test_pair_on_one_cpu(void **state)
 {
-    pair_gives_both_edges(&(struct pace){.cpus = {0, 0}}, CP_LEVEL_CPU, state);
+    const struct fixture *fixture = *state;
+    struct pair pair = start_pair(&(struct pace){.cpus = {0, 0}});
+    struct cp_wake_sample sample;
+
+    nap_us(50000);
+    look(fixture->source, 300, &sample);
+    assert_sample_is_sound(&sample);
+    assert_true(has_edge(&sample, pair, 0) || has_edge(&sample, pair, 1));
+    for (int waker = 0; waker < 2; waker++)
+        if (has_edge(&sample, pair, waker))
+            assert_handoffs_at(&sample, pair, waker, CP_LEVEL_CPU);
+    cp_wake_sample_done(&sample);
+    stop_pair(pair);
 }
 
 static void assert_between(uint64_t value, uint64_t low, uint64_t high)
@@ -147,19 +167,23 @@ static void assert_between(uint64_t value, uint64_t low, uint64_t high)
 /* 200 us of work between being woken and waking: that is the run. Apart the waker then sleeps at
  * once; on one CPU it may be preempted by its own wakee and find the answer there when it goes on,
  * so its tail has the next turn in it. */
-static void serial_work(const struct pace *pace, void **state)
+static void serial_work(int cpu, void **state)
 {
     const struct fixture *fixture = *state;
-    struct pair pair = start_pair(pace);
+    struct pair pair = start_pair(&(struct pace){.cpus = {0, cpu}, .work_us = 200});
     struct cp_wake_sample sample;
 
     nap_us(50000);
     look(fixture->source, 500, &sample);
-    for (int i = 0; i < 2; i++) {
-        const struct cp_wake_edge *edge = assert_edge(&sample, pair.pids[i], pair.pids[1 - i]);
+    assert_true(has_edge(&sample, pair, 0) || has_edge(&sample, pair, 1));
+    for (int waker = 0; waker < 2; waker++) {
+        const struct cp_wake_edge *edge;
 
+        if (cpu == 0 && !has_edge(&sample, pair, waker))
+            continue;
+        edge = assert_edge(&sample, pair.pids[waker], pair.pids[1 - waker]);
         assert_between(edge->run_ns / edge->n_run, 100000, 600000);
-        if (pace->cpus[0] == pace->cpus[1])
+        if (cpu == 0)
             continue;
         assert_true(edge->tail_ns / edge->n_tail < 100000);
         assert_true(edge->slept * 10 >= edge->n_tail * 8);
@@ -171,12 +195,12 @@ static void serial_work(const struct pace *pace, void **state)
 static void test_work_before_the_wake_is_run(void **state)
 {
     skip_unless_two_cpus();
-    serial_work(&(struct pace){.cpus = {0, 1}, .work_us = 200}, state);
+    serial_work(1, state);
 }
 
 static void test_work_before_the_wake_is_run_on_one_cpu(void **state)
 {
-    serial_work(&(struct pace){.cpus = {0, 0}, .work_us = 200}, state);
+    serial_work(0, state);
 }
 
 /* The first task works 200 us after each wake, while the other one answers: that is its tail. On
@@ -244,8 +268,7 @@ static void test_several_pairs(void **state)
     look(fixture->source, 500, &sample);
     assert_sample_is_sound(&sample);
     for (int i = 0; i < 12; i++) {
-        assert_edge(&sample, pairs[i].pids[0], pairs[i].pids[1]);
-        assert_edge(&sample, pairs[i].pids[1], pairs[i].pids[0]);
+        assert_true(has_edge(&sample, pairs[i], 0) || has_edge(&sample, pairs[i], 1));
         assert_null(find_edge(&sample, pairs[i].pids[0], pairs[(i + 1) % 12].pids[0]));
     }
     assert_int_equal(sample.n_dropped, 0);
