@@ -184,11 +184,16 @@ static void choose_programs(struct wake_bpf *skeleton, bool asks, int n_paramete
 static int try_load(const struct cp_wake_config *config, uint32_t n_domains, bool asks,
                     int n_parameters, char *log, struct wake_bpf **ret_skeleton)
 {
-    const struct bpf_object_open_opts options = {
-        .sz = sizeof(options), .kernel_log_buf = log, .kernel_log_size = LOG_SIZE};
-    struct wake_bpf *skeleton = wake_bpf__open_opts(&options);
+    struct bpf_object_open_opts options;
+    struct wake_bpf *skeleton;
     int r;
 
+    /* libbpf wants the padding zeroed as well. */
+    memset(&options, 0, sizeof(options));
+    options.sz = sizeof(options);
+    options.kernel_log_buf = log;
+    options.kernel_log_size = LOG_SIZE;
+    skeleton = wake_bpf__open_opts(&options);
     if (!skeleton)
         return -errno;
     choose_programs(skeleton, asks, n_parameters);

@@ -119,11 +119,18 @@ static void bpf_unguard(struct cp_wake_source *base, struct cp_task_id task)
 
 static struct bpf_link *attach_facts(struct cp_wake_bpf *source, pid_t tid)
 {
-    union bpf_iter_link_info info = {.task = {.tid = (uint32_t)tid}};
-    const struct bpf_iter_attach_opts options = {
-        .sz = sizeof(options), .link_info = &info, .link_info_len = sizeof(info)};
-    struct bpf_link *link = bpf_program__attach_iter(source->skeleton->progs.facts_dump, &options);
+    union bpf_iter_link_info info;
+    struct bpf_iter_attach_opts options;
+    struct bpf_link *link;
 
+    /* The kernel and libbpf want everything beyond the known members zeroed. */
+    memset(&info, 0, sizeof(info));
+    info.task.tid = (uint32_t)tid;
+    memset(&options, 0, sizeof(options));
+    options.sz = sizeof(options);
+    options.link_info = &info;
+    options.link_info_len = sizeof(info);
+    link = bpf_program__attach_iter(source->skeleton->progs.facts_dump, &options);
     /* Before 6.1 the iterator cannot be limited; the program skips the other tasks itself. */
     return link ? link : bpf_program__attach_iter(source->skeleton->progs.facts_dump, NULL);
 }
