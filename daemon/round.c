@@ -300,8 +300,9 @@ static bool fill_changes(struct cp_manager *manager, struct cp_decision *decisio
 
 static const char *first_detail(const struct cp_act_change changes[2], const struct cp_error *error)
 {
+    /* RESTORED is a task that only shared the other's fate. */
     for (unsigned i = 0; i < 2; i++)
-        if (changes[i].detail[0])
+        if (changes[i].detail[0] && changes[i].result != CP_ACT_RESTORED)
             return changes[i].detail;
     return error->message[0] ? error->message : "the masks could not be set";
 }
@@ -464,9 +465,21 @@ static bool plan_and_act(struct cp_manager *manager, const struct cp_wake_sample
     return moved;
 }
 
+/* The earliest moment at which a pair that must wait may be judged; UINT64_MAX: none waits. */
+static uint64_t next_judgement(const struct cp_plan *plan, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < plan->n_findings; i++)
+        if (plan->findings[i].until_ns > now_ns)
+            next_ns = CP_MIN(next_ns, plan->findings[i].until_ns);
+    return next_ns;
+}
+
 void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *sample)
 {
     uint64_t generation = manager->machine->generation;
+    uint64_t waits_until_ns;
     bool changed;
     bool moved = false;
 
@@ -487,6 +500,9 @@ void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *s
                        cp_ledger_count(manager->ledger, CP_DECISION_KEPT) > 0);
     if (moved)
         cp_look_on_placed(&manager->look, cp_now_ns());
+    waits_until_ns = next_judgement(&manager->last_plan, cp_now_ns());
+    if (waits_until_ns != UINT64_MAX)
+        cp_look_on_wait(&manager->look, cp_now_ns(), waits_until_ns);
     cp_manager_arm_look(manager);
     cp_manager_notify_status(manager);
 }

@@ -73,10 +73,10 @@ struct cp_decision {
     uint64_t decided_ns;
     uint64_t applied_ns; /* 0: not */
     uint64_t changed_ns; /* last change of state */
+    unsigned n_unclear;  /* kept by who verifies: windows without a verdict */
+    unsigned n_strange;  /* likewise: windows in a row in which the two were no pair */
     bool backed_off;     /* its failure has lengthened the pair's back-off already */
     char why[200];       /* reason of the present state, for people */
-    unsigned n_unclear;  /* windows since it was applied that had too few hand-offs to tell */
-    unsigned n_strange;  /* windows in a row that showed no pair any more */
 };
 
 /* Outcome of comparing before and after. */

@@ -14,6 +14,13 @@
 #define ROUNDING 1e-6
 
 /*
+ * So much of a CPU must be left for a pair that fills one. A pair on one CPU that waits for nothing
+ * but itself shows a load of 1.0 whatever it needs: it would fit no CPU on which anything else ever
+ * ran, not even the one where it is.
+ */
+#define FULL_CPU 0.9
+
+/*
  * Preferences are weighed as load: a place where the pair is at home already may carry this many
  * CPUs more than another before the pair is moved away from it.
  */
@@ -118,13 +125,14 @@ static uint32_t find_cpu(const struct cp_room *room, const struct cp_room_reques
 {
     uint32_t best = CP_DOMAIN_NONE;
     struct rank best_rank = {0};
+    double load = CP_MIN(request->load, FULL_CPU);
 
     for (uint32_t i = 0; i < room->machine->n_cpus; i++) {
         struct rank rank;
 
         if (!is_allowed(room, i, request) || !core_is_open(room, i, request) ||
-            !fits(room->outside[i], room->levels[CP_LEVEL_CORE].parts[i], request->load, 1) ||
-            !domains_have_room(room, i, CP_LEVEL_CORE, request->load))
+            !fits(room->outside[i], room->levels[CP_LEVEL_CORE].parts[i], load, 1) ||
+            !domains_have_room(room, i, CP_LEVEL_CORE, load))
             continue;
         rank.n_claims = room->n_claims[i];
         rank.core_is_claimed = room->cores[room->core[i]].n_claims > 0;

@@ -184,7 +184,8 @@ static void choose_programs(struct wake_bpf *skeleton, bool asks, int n_paramete
 static int try_load(const struct cp_wake_config *config, uint32_t n_domains, bool asks,
                     int n_parameters, char *log, struct wake_bpf **ret_skeleton)
 {
-    LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log, .kernel_log_size = LOG_SIZE);
+    const struct bpf_object_open_opts options = {
+        .sz = sizeof(options), .kernel_log_buf = log, .kernel_log_size = LOG_SIZE};
     struct wake_bpf *skeleton = wake_bpf__open_opts(&options);
     int r;
 
@@ -209,19 +210,20 @@ static int try_load(const struct cp_wake_config *config, uint32_t n_domains, boo
 int cp_wake_bpf_load(const struct cp_wake_config *config, uint32_t n_domains,
                      struct wake_bpf **ret_skeleton, bool *ret_asks, struct cp_error *error)
 {
-    _cleanup_free_ char *log = malloc(LOG_SIZE);
+    _cleanup_free_ char *log = NULL;
     bool asks = true;
     int n_parameters;
     int r;
 
-    if (!log)
-        return cp_error_set(error, ENOMEM, "no memory to load the BPF programs");
-    log[0] = '\0';
-    /* Its messages go to standard error without a level; the log above has the kernel's part. */
+    /* Its messages go to standard error without a level; the log has the kernel's part. */
     (void)libbpf_set_print(NULL);
     n_parameters = read_switch_parameters(error);
     if (n_parameters < 0)
         return n_parameters;
+    log = malloc(LOG_SIZE);
+    if (!log)
+        return cp_error_set(error, ENOMEM, "no memory to load the BPF programs");
+    log[0] = '\0';
     r = try_load(config, n_domains, asks, n_parameters, log, ret_skeleton);
     if (r < 0 && r != -EPERM) {
         cp_log_debug("loading with the interrupt state failed: %s: %s", strerror(-r), log);

@@ -120,7 +120,8 @@ static void bpf_unguard(struct cp_wake_source *base, struct cp_task_id task)
 static struct bpf_link *attach_facts(struct cp_wake_bpf *source, pid_t tid)
 {
     union bpf_iter_link_info info = {.task = {.tid = (uint32_t)tid}};
-    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info, .link_info_len = sizeof(info));
+    const struct bpf_iter_attach_opts options = {
+        .sz = sizeof(options), .link_info = &info, .link_info_len = sizeof(info)};
     struct bpf_link *link = bpf_program__attach_iter(source->skeleton->progs.facts_dump, &options);
 
     /* Before 6.1 the iterator cannot be limited; the program skips the other tasks itself. */

@@ -200,6 +200,18 @@ static void test_whole_cpuset_is_no_stray(void **state)
 
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, live_setup, live_teardown)
 
+/* 0, or 77 after the reason was printed. */
+static int cpuset_check(void)
+{
+    void *state = NULL;
+    bool have;
+
+    (void)live_setup(&state);
+    have = cpuset_make(state);
+    (void)live_teardown(&state);
+    return have ? 0 : 77;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,5 +222,7 @@ int main(void)
     };
     int r = live_check();
 
+    if (r == 0)
+        r = cpuset_check();
     return r != 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void colour(void **state)
     assert_false(cp_view_wants_colour(false, NULL, "xterm"));
 }
 
-static const struct cp_table_column columns[] = {
+static const struct cp_text_table_column columns[] = {
     {.title = "ID", .right = true},
     {.title = "NAME", .min_width = 6},
     {.title = "EXTRA", .optional = true},
@@ -177,23 +177,23 @@ static const struct cp_table_column columns[] = {
 /* What a table of two rows looks like at a width. */
 static char *print_table(unsigned width, bool colour_on)
 {
-    _cleanup_table_ struct cp_table table = {0};
+    _cleanup_table_ struct cp_text_table table = {0};
     struct cp_view view = {.width = width, .colour = colour_on};
     char *text = NULL;
     size_t size;
 
-    cp_table_init(&table, columns, CP_ELEMENTS(columns));
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%d", 7);
-    cp_table_cell(&table, CP_STYLE_GOOD, "%s", "redis-server");
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%s", "x");
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%s", "because of it");
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%d", 123);
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%s", "a\033b");
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%s", "y");
-    cp_table_cell(&table, CP_STYLE_PLAIN, "%s", "");
+    cp_text_table_init(&table, columns, CP_ELEMENTS(columns));
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%d", 7);
+    cp_text_table_cell(&table, CP_STYLE_GOOD, "%s", "redis-server");
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%s", "x");
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%s", "because of it");
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%d", 123);
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%s", "a\033b");
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%s", "y");
+    cp_text_table_cell(&table, CP_STYLE_PLAIN, "%s", "");
     view.out = open_memstream(&text, &size);
     assert_non_null(view.out);
-    assert_int_equal(cp_table_print(&table, &view, 0), 0);
+    assert_int_equal(cp_text_table_print(&table, &view, 0), 0);
     (void)fclose(view.out);
     return text;
 }

@@ -246,6 +246,25 @@ static void test_own_load_is_not_in_the_way(void **state)
     end(&scene, &plan);
 }
 
+/* A pair that fills a CPU shows 1.0 or what windows make of it; a little other work is no reason to
+ * refuse it one. */
+static void test_full_pair(void **state)
+{
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    scene_init(&scene, &tiny);
+    add(&scene, (struct scene_pair){10, 11, 10000, 5, 51, CP_LEVEL_LLC}, 0, 1);
+    add(&scene, (struct scene_pair){12, 13, 9000, 5, 55, CP_LEVEL_LLC}, 0, 1);
+    scene_look(&scene);
+    scene.outside[0] = scene.outside[1] = 40;
+    scene_plan(&scene, &plan);
+    assert_int_equal(plan.n_moves, 2);
+    assert_false(cp_cpumask_intersects(&plan.moves[0].target, &plan.moves[1].target));
+    end(&scene, &plan);
+}
+
 /* The kernel has moved them about: what they used is seen on both CPUs, though both ran last on
  * CPU 0. */
 static void test_own_load_roams(void **state)
@@ -555,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_two_pairs_two_cpus),
         cmocka_unit_test(test_second_claim),
         cmocka_unit_test(test_own_load_is_not_in_the_way),
+        cmocka_unit_test(test_full_pair),
         cmocka_unit_test(test_own_load_roams),
         cmocka_unit_test(test_stays_where_it_ran),
         cmocka_unit_test(test_idle_core_first),
