@@ -280,7 +280,7 @@ static void note_apart(struct cp_pair *pair, const struct cp_wake_sample *sample
     const struct cp_wake_edge *edges[] = {find_edge(sample, pair->a, pair->b),
                                           find_edge(sample, pair->b, pair->a)};
     struct cp_pair_apart apart = {.seen_ns = sample->end_ns};
-    double n = 0.0;
+    double n = 0.0; /* hand-offs whose level is known: windows cut off the last ones */
     double n_apart = 0.0;
 
     for (unsigned i = 0; i < CP_ELEMENTS(edges); i++) {
@@ -288,9 +288,10 @@ static void note_apart(struct cp_pair *pair, const struct cp_wake_sample *sample
 
         if (!edge)
             continue;
-        n += (double)edge->handoffs;
-        for (enum cp_level l = CP_LEVEL_CORE; l < CP_LEVEL_MAX; l++)
-            n_apart += (double)edge->level[l];
+        for (enum cp_level l = CP_LEVEL_CPU; l < CP_LEVEL_MAX; l++) {
+            n += (double)edge->level[l];
+            n_apart += l != CP_LEVEL_CPU ? (double)edge->level[l] : 0.0;
+        }
         apart.rate_hz[i] = (float)((double)edge->handoffs / window_s);
         if (edge->n_tail > 0)
             apart.tail_ns[i] = (float)((double)edge->tail_ns / (double)edge->n_tail);
