@@ -68,6 +68,8 @@ struct cp_manager {
     struct cp_look look;
     bool window_is_open;
     struct cp_load load_at_open;
+    uint16_t *busy_permille;  /* owned: of the last window, by index in machine->cpus; NULL: none */
+    uint64_t busy_generation; /* of the machine that it was read for */
     size_t n_hot;
     struct cp_hot_pair hot[CP_HOT_MAX];
 
@@ -113,7 +115,7 @@ void cp_manager_stop_calibration(struct cp_manager *manager);
 void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *sample);
 /* Plans for the given pairs only, changing nothing. The plan belongs to the caller. */
 int cp_manager_plan(struct cp_manager *manager, const struct cp_pair *const *pairs, size_t n_pairs,
-                    const uint16_t *busy_permille, struct cp_plan *ret_plan);
+                    struct cp_plan *ret_plan);
 /* What the sample shows of a pair. */
 void cp_manager_observe(const struct cp_manager *manager, const struct cp_wake_sample *sample,
                         struct cp_task_id a, struct cp_task_id b, struct cp_observation *ret);

@@ -202,6 +202,7 @@ static void end_stranded(struct cp_manager *manager)
 static int adopt_machine(struct cp_manager *manager, struct cp_machine *machine)
 {
     int r = manager->wake->ops->set_machine(manager->wake, machine);
+    bool present[CP_LEVEL_MAX];
 
     if (r >= 0)
         r = manager->actuator->ops->set_machine(manager->actuator, machine);
@@ -211,6 +212,8 @@ static int adopt_machine(struct cp_manager *manager, struct cp_machine *machine)
     }
     cp_machine_unref(manager->machine);
     manager->machine = machine;
+    cp_machine_levels_present(machine, present);
+    cp_pairs_set_levels(manager->pairs, present);
     return 0;
 }
 
@@ -392,6 +395,7 @@ struct cp_manager *cp_manager_free(struct cp_manager *manager)
         close(manager->calibration.done_fd);
     cp_plan_done(&manager->last_plan);
     cp_load_done(&manager->load_at_open);
+    free(manager->busy_permille);
     cp_actuator_free(manager->actuator);
     cp_journal_close(manager->journal);
     cp_ledger_free(manager->ledger);

@@ -130,6 +130,7 @@ int cp_manager_open_rooms(struct cp_manager *manager, struct cp_error *error)
 {
     struct cp_pairs_config pairs;
     struct cp_look_config look;
+    bool present[CP_LEVEL_MAX];
     int r = open_machine(manager, error);
 
     if (r < 0)
@@ -151,6 +152,8 @@ int cp_manager_open_rooms(struct cp_manager *manager, struct cp_error *error)
     manager->ledger = cp_ledger_new(MAX_DECISIONS, manager->policy.settle_ns);
     if (!manager->pairs || !manager->ledger)
         return cp_error_set(error, ENOMEM, "no memory");
+    cp_machine_levels_present(manager->machine, present);
+    cp_pairs_set_levels(manager->pairs, present);
     cp_manager_release_orphans(manager);
     return 0;
 }

@@ -163,7 +163,7 @@ static size_t gather_facts(struct cp_manager *manager, const struct cp_pair *con
 }
 
 int cp_manager_plan(struct cp_manager *manager, const struct cp_pair *const *pairs, size_t n_pairs,
-                    const uint16_t *busy_permille, struct cp_plan *ret_plan)
+                    struct cp_plan *ret_plan)
 {
     uint64_t now_ns = cp_now_ns();
     struct cp_task_facts *facts = calloc(2 * n_pairs + 1, sizeof(*facts));
@@ -175,7 +175,9 @@ int cp_manager_plan(struct cp_manager *manager, const struct cp_pair *const *pai
         .n_candidates = n_pairs,
         .candidates = pairs,
         .facts = facts,
-        .busy_permille = busy_permille,
+        .busy_permille = manager->busy_generation == manager->machine->generation
+                             ? manager->busy_permille
+                             : NULL,
         .now_ns = now_ns,
     };
     int r;
@@ -298,8 +300,9 @@ static bool fill_changes(struct cp_manager *manager, struct cp_decision *decisio
 
 static const char *first_detail(const struct cp_act_change changes[2], const struct cp_error *error)
 {
+    /* RESTORED is a task that only shared the other's fate. */
     for (unsigned i = 0; i < 2; i++)
-        if (changes[i].detail[0])
+        if (changes[i].detail[0] && changes[i].result != CP_ACT_RESTORED)
             return changes[i].detail;
     return error->message[0] ? error->message : "the masks could not be set";
 }
@@ -423,31 +426,33 @@ static void refine_costs(struct cp_manager *manager, const struct cp_wake_sample
     cp_costs_smooth(&manager->costs);
 }
 
-/* Busy share of each CPU in the window, or NULL where it cannot be read. */
-static uint16_t *busy_in_window(struct cp_manager *manager)
+/* Reads how busy each CPU was in the window; unknown where it cannot be read. */
+static void measure_busy(struct cp_manager *manager)
 {
+    const struct cp_machine *machine = manager->machine;
     struct cp_load now = {0};
-    uint16_t *busy = NULL;
 
-    if (manager->load_at_open.n_cpus == manager->machine->n_cpus &&
-        cp_load_read(&manager->root, manager->machine, &now) == 0) {
-        busy = calloc(manager->machine->n_cpus, sizeof(*busy));
-        if (busy)
-            cp_load_between(&manager->load_at_open, &now, busy);
+    free(manager->busy_permille);
+    manager->busy_permille = NULL;
+    manager->busy_generation = machine->generation;
+    if (manager->load_at_open.n_cpus == machine->n_cpus &&
+        cp_load_read(&manager->root, machine, &now) == 0) {
+        manager->busy_permille = calloc(machine->n_cpus, sizeof(*manager->busy_permille));
+        if (manager->busy_permille)
+            cp_load_between(&manager->load_at_open, &now, manager->busy_permille);
     }
     cp_load_done(&now);
-    return busy;
 }
 
 static bool plan_and_act(struct cp_manager *manager, const struct cp_wake_sample *sample)
 {
     const struct cp_pair *candidates[MAX_PAIRS_A_ROUND];
-    _cleanup_free_ uint16_t *busy = busy_in_window(manager);
     size_t n = choose_candidates(manager, candidates, CP_ELEMENTS(candidates));
     bool moved = false;
 
+    measure_busy(manager);
     cp_plan_done(&manager->last_plan);
-    if (cp_manager_plan(manager, candidates, n, busy, &manager->last_plan) < 0) {
+    if (cp_manager_plan(manager, candidates, n, &manager->last_plan) < 0) {
         cp_log_error("no memory for a plan");
         return false;
     }
@@ -460,9 +465,21 @@ static bool plan_and_act(struct cp_manager *manager, const struct cp_wake_sample
     return moved;
 }
 
+/* The earliest moment at which a pair that must wait may be judged; UINT64_MAX: none waits. */
+static uint64_t next_judgement(const struct cp_plan *plan, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < plan->n_findings; i++)
+        if (plan->findings[i].until_ns > now_ns)
+            next_ns = CP_MIN(next_ns, plan->findings[i].until_ns);
+    return next_ns;
+}
+
 void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *sample)
 {
     uint64_t generation = manager->machine->generation;
+    uint64_t waits_until_ns;
     bool changed;
     bool moved = false;
 
@@ -483,6 +500,9 @@ void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *s
                        cp_ledger_count(manager->ledger, CP_DECISION_KEPT) > 0);
     if (moved)
         cp_look_on_placed(&manager->look, cp_now_ns());
+    waits_until_ns = next_judgement(&manager->last_plan, cp_now_ns());
+    if (waits_until_ns != UINT64_MAX)
+        cp_look_on_wait(&manager->look, cp_now_ns(), waits_until_ns);
     cp_manager_arm_look(manager);
     cp_manager_notify_status(manager);
 }

@@ -47,7 +47,7 @@ static int find_for_pair(struct cp_manager *manager, const struct cp_pair *pair,
                          struct cp_plan_finding *ret_finding)
 {
     struct cp_plan plan = {0};
-    int r = cp_manager_plan(manager, &pair, 1, NULL, &plan);
+    int r = cp_manager_plan(manager, &pair, 1, &plan);
 
     if (r < 0)
         return r;

@@ -219,23 +219,39 @@ static void on_fork(struct cp_manager *manager, const struct cp_wake_event *even
     manager->wake->ops->unguard(manager->wake, event->task);
 }
 
-void cp_manager_on_guarded(struct cp_manager *manager, const struct cp_wake_event *event)
+/* A thread that is not the leader goes on under the leader's identity after exec. */
+static void on_exec(struct cp_manager *manager, const struct cp_wake_event *event)
 {
-    struct cp_decision *decision;
+    struct cp_decision *decision = standing_of(manager, event->other);
 
-    if (event->kind == CP_WAKE_EVENT_FORK) {
-        on_fork(manager, event);
-        return;
-    }
-    decision = standing_of(manager, event->task);
+    if (!decision)
+        decision = standing_of(manager, event->task);
     if (decision)
         cp_manager_end_decision(manager, decision, CP_DECISION_RESTORED,
-                                event->kind == CP_WAKE_EVENT_EXEC ? "a task runs a new program"
-                                                                  : "one of the two tasks ended");
-    if (event->kind == CP_WAKE_EVENT_EXIT) {
-        cp_pairs_forget_task(manager->pairs, event->task);
-        cp_ledger_forget_task(manager->ledger, event->task);
-    }
+                                "a task runs a new program");
+    if (!cp_task_id_equal(event->task, event->other))
+        (void)manager->actuator->ops->release_child(manager->actuator, event->task, event->other);
+}
+
+static void on_exit_of(struct cp_manager *manager, struct cp_task_id task)
+{
+    struct cp_decision *decision = standing_of(manager, task);
+
+    if (decision)
+        cp_manager_end_decision(manager, decision, CP_DECISION_RESTORED,
+                                "one of the two tasks ended");
+    cp_pairs_forget_task(manager->pairs, task);
+    cp_ledger_forget_task(manager->ledger, task);
+}
+
+void cp_manager_on_guarded(struct cp_manager *manager, const struct cp_wake_event *event)
+{
+    if (event->kind == CP_WAKE_EVENT_FORK)
+        on_fork(manager, event);
+    else if (event->kind == CP_WAKE_EVENT_EXEC)
+        on_exec(manager, event);
+    else
+        on_exit_of(manager, event->task);
 }
 
 void cp_manager_release_orphans(struct cp_manager *manager)

@@ -86,9 +86,12 @@ struct cp_actuator_ops {
      * explained by a cpuset or hotplug change is the kernel's and counts as DONE. */
     enum cp_act_result (*check)(struct cp_actuator *actuator, struct cp_task_id task,
                                 char detail[static CP_ACT_DETAIL_SIZE]);
-    /* A new child of a guarded task has inherited our mask: gives it the parent's original, also
+    /*
+     * A new child of a guarded task has inherited our mask: gives it the parent's original, also
      * when the parent was released a moment ago. RESTORED, GONE, YIELDED (its mask is not ours),
-     * REFUSED. */
+     * REFUSED. Also for a placed thread that is not its process's leader and runs a new program: it
+     * goes on under the leader's identity (child), and its own (parent) is gone.
+     */
     enum cp_act_result (*release_child)(struct cp_actuator *actuator, struct cp_task_id child,
                                         struct cp_task_id parent);
     /*

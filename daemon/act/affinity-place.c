@@ -76,7 +76,7 @@ static int make_entries(struct placing *placing)
 
     if (r < 0)
         return r;
-    placing->entries = calloc(placing->n, sizeof(struct cp_journal_entry *));
+    placing->entries = calloc(CP_MAX(placing->n, 1), sizeof(struct cp_journal_entry *));
     if (!placing->entries)
         return -ENOMEM;
     for (size_t i = 0; r >= 0 && i < placing->n; i++)
@@ -115,7 +115,7 @@ static enum cp_act_result inspect(const struct placing *placing, size_t i)
         return CP_ACT_REFUSED;
     }
     if (r == 0 && before)
-        r = cp_act_judge(&placing->affinity->context, change->task.tid, &current, expected, &drift);
+        r = cp_act_judge_entry(&placing->affinity->context, before, &current, &drift);
     else if (r == 0 && cp_cpumask_equal(&current, expected))
         drift = CP_DRIFT_SAME;
     if (r == CP_PROC_GONE)
@@ -154,7 +154,7 @@ static enum cp_act_result read_back(const struct placing *placing, size_t i, boo
     struct cp_act_change *change = &placing->changes[i];
     const struct cp_act_context *context = &placing->affinity->context;
     _cleanup_cpumask_ struct cp_cpumask current = {0};
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     char got[CP_ACT_MASK_TEXT_SIZE];
     char asked[CP_ACT_MASK_TEXT_SIZE];
     int r = cp_act_look(context->root, change->task, &current, NULL);
@@ -206,7 +206,7 @@ static enum cp_act_result set_one(const struct placing *placing, size_t i, bool 
 
 static int write_journal(const struct placing *placing)
 {
-    struct cp_journal_entry *flat = calloc(placing->n, sizeof(*flat));
+    struct cp_journal_entry *flat = calloc(CP_MAX(placing->n, 1), sizeof(*flat));
     int r;
 
     if (!flat)
@@ -350,8 +350,14 @@ static int set_all(struct placing *placing)
             return 1;
         }
     }
-    for (size_t i = 0; i < placing->n; i++)
+    for (size_t i = 0; i < placing->n; i++) {
+        /* Tells the journal that the former target is history. If that cannot be written, a
+         * crash after which somebody had chosen just that mask would be misread. */
+        if (held_before(placing, i))
+            (void)cp_journal_place(placing->affinity->journal, placing->decision,
+                                   placing->entries[i], 1);
         keep(placing, i);
+    }
     return 0;
 }
 

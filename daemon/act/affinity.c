@@ -90,7 +90,7 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     const struct cp_journal_entry *entry = cp_held_set_find(&affinity->held, task);
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     enum cp_act_result result;
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r;
 
     detail[0] = '\0';
@@ -100,7 +100,7 @@ static enum cp_act_result affinity_check(struct cp_actuator *actuator, struct cp
     }
     r = cp_act_look(affinity->context.root, task, &current, NULL);
     if (r == 0)
-        r = cp_act_judge(&affinity->context, task.tid, &current, &entry->target, &drift);
+        r = cp_act_judge_entry(&affinity->context, entry, &current, &drift);
     if (r == CP_PROC_GONE) {
         cp_act_detail(detail, "the task has ended");
         result = CP_ACT_GONE;
@@ -137,7 +137,7 @@ static enum cp_act_result release_inherited(struct cp_affinity *affinity,
     struct cp_journal_entry inherited = *entry; /* masks borrowed */
     char detail[CP_ACT_DETAIL_SIZE];
     enum cp_act_result result = CP_ACT_REFUSED;
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r = cp_act_look(affinity->context.root, child, &current, NULL);
 
     if (r == 0)
@@ -151,6 +151,16 @@ static enum cp_act_result release_inherited(struct cp_affinity *affinity,
         result = cp_act_give_back(&affinity->context, &inherited, detail);
     remember_child(affinity, &inherited);
     return result;
+}
+
+/* Could this task have got its mask from that one? Either it was born while the mask was ours, or a
+ * thread that runs a new program has taken over the identity of its process's leader. */
+static bool may_be_heir(const struct cp_held_recent *recent, struct cp_task_id task)
+{
+    if (task.tid == recent->entry->tgid)
+        return task.start_ticks <= recent->entry->task.start_ticks;
+    return task.start_ticks >= recent->entry->placed_ticks &&
+           task.start_ticks <= recent->until_ticks;
 }
 
 static enum cp_act_result affinity_release_child(struct cp_actuator *actuator,
@@ -169,8 +179,7 @@ static enum cp_act_result affinity_release_child(struct cp_actuator *actuator,
         const struct cp_held_recent *recent = &affinity->held.recent[i];
 
         if (recent->entry && cp_task_id_equal(recent->entry->task, parent) &&
-            child.start_ticks >= recent->entry->placed_ticks &&
-            child.start_ticks <= recent->until_ticks)
+            may_be_heir(recent, child))
             result = release_inherited(affinity, recent->entry, child);
     }
     return result;

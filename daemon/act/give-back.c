@@ -9,11 +9,10 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_MAX_SIZE (256u * 1024u)
+#define LIST_MAX_SIZE ((size_t)256 * 1024)
 
 /* ---- the machine ---- */
 
@@ -43,31 +42,41 @@ static int read_isolated(const struct cp_root *root, struct cp_cpumask *ret_mask
     return 0;
 }
 
-int cp_act_context_init(struct cp_act_context *context, const struct cp_root *root,
-                        struct cp_error *error)
+static int read_context(struct cp_act_context *context, struct cp_error *error)
 {
-    _cleanup_act_context_ struct cp_act_context new = {.root = root};
+    const struct cp_root *root = context->root;
     _cleanup_free_ char *release = NULL;
-    int r = read_list(root, "sys/devices/system/cpu/possible", &new.possible);
+    int r = read_list(root, "sys/devices/system/cpu/possible", &context->possible);
 
-    if (r >= 0 && cp_cpumask_is_empty(&new.possible))
+    if (r >= 0 && cp_cpumask_is_empty(&context->possible))
         r = -EBADMSG;
     if (r < 0)
         return cp_error_set(error, -r,
                             "cannot read the possible CPUs in sys/devices/system/cpu/possible "
                             "below %s: %s",
                             root->path, strerror(-r));
-    r = read_isolated(root, &new.isolated);
+    r = read_isolated(root, &context->isolated);
     if (r < 0)
         return cp_error_set(error, -r, "no memory for CPU masks");
-    r = cp_cpuset_find_mount(root, &new.cpuset_mount);
+    r = cp_cpuset_find_mount(root, &context->cpuset_mount);
     if (r < 0)
         return cp_error_set(error, -r, "cannot find the cpuset controller: %s", strerror(-r));
     r = cp_root_read_file(root, "proc/sys/kernel/osrelease", 4096, &release, NULL);
-    new.user_masks_survive = r < 0 || cp_drift_user_masks_survive(release);
-    *context = new;
-    new = (struct cp_act_context){0};
+    context->user_masks_survive = r < 0 || cp_drift_user_masks_survive(release);
     return 0;
+}
+
+int cp_act_context_init(struct cp_act_context *context, const struct cp_root *root,
+                        struct cp_error *error)
+{
+    struct cp_act_context fresh = {.root = root};
+    int r = read_context(&fresh, error);
+
+    if (r < 0)
+        cp_act_context_done(&fresh);
+    else
+        *context = fresh;
+    return r;
 }
 
 void cp_act_context_done(struct cp_act_context *context)
@@ -79,15 +88,6 @@ void cp_act_context_done(struct cp_act_context *context)
 }
 
 /* ---- texts ---- */
-
-void cp_act_detail(char detail[static CP_ACT_DETAIL_SIZE], const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(detail, CP_ACT_DETAIL_SIZE, format, arguments);
-    va_end(arguments);
-}
 
 const char *cp_act_mask_text(const struct cp_cpumask *mask,
                              char buffer[static CP_ACT_MASK_TEXT_SIZE])
@@ -254,7 +254,7 @@ static enum cp_act_result verify(const struct cp_act_context *context,
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     char got[CP_ACT_MASK_TEXT_SIZE];
     char asked[CP_ACT_MASK_TEXT_SIZE];
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r = cp_act_look(context->root, entry->task, &current, NULL);
 
     if (r == CP_PROC_GONE) {
@@ -279,31 +279,52 @@ static enum cp_act_result verify(const struct cp_act_context *context,
     return CP_ACT_YIELDED;
 }
 
+int cp_act_judge_entry(const struct cp_act_context *context, const struct cp_journal_entry *entry,
+                       const struct cp_cpumask *current, enum cp_drift *ret_drift)
+{
+    int r = cp_act_judge(context, entry->task.tid, current, &entry->target, ret_drift);
+
+    if (r == 0 && *ret_drift == CP_DRIFT_FOREIGN && !cp_cpumask_is_empty(&entry->former_target))
+        r = cp_act_judge(context, entry->task.tid, current, &entry->former_target, ret_drift);
+    return r;
+}
+
+static enum cp_act_result yield(const struct cp_journal_entry *entry,
+                                const struct cp_cpumask *current,
+                                char detail[static CP_ACT_DETAIL_SIZE])
+{
+    char now[CP_ACT_MASK_TEXT_SIZE];
+    char ours[CP_ACT_MASK_TEXT_SIZE];
+
+    (void)cp_act_mask_text(current, now);
+    if (cp_cpumask_equal(current, &entry->original))
+        cp_act_detail(detail, "it has its former mask %s already", now);
+    else
+        cp_act_detail(detail, "somebody else changed its mask to %s (ours was %s): left alone", now,
+                      cp_act_mask_text(&entry->target, ours));
+    return CP_ACT_YIELDED;
+}
+
 enum cp_act_result cp_act_give_back(const struct cp_act_context *context,
                                     const struct cp_journal_entry *entry,
                                     char detail[static CP_ACT_DETAIL_SIZE])
 {
     _cleanup_cpumask_ struct cp_cpumask current = {0};
     _cleanup_cpumask_ struct cp_cpumask wanted = {0};
-    char got[CP_ACT_MASK_TEXT_SIZE];
-    char ours[CP_ACT_MASK_TEXT_SIZE];
-    enum cp_drift drift;
+    enum cp_drift drift = CP_DRIFT_FOREIGN;
     int r = cp_act_look(context->root, entry->task, &current, NULL);
 
     detail[0] = '\0';
     if (r == 0)
-        r = cp_act_judge(context, entry->task.tid, &current, &entry->target, &drift);
+        r = cp_act_judge_entry(context, entry, &current, &drift);
     if (r == CP_PROC_GONE) {
         cp_act_detail(detail, "the task has ended");
         return CP_ACT_GONE;
     }
     if (r < 0)
         return refuse(detail, "its mask or cpuset could not be read", r);
-    if (drift == CP_DRIFT_FOREIGN) {
-        cp_act_detail(detail, "somebody else changed its mask to %s (ours was %s): left alone",
-                      cp_act_mask_text(&current, got), cp_act_mask_text(&entry->target, ours));
-        return CP_ACT_YIELDED;
-    }
+    if (drift == CP_DRIFT_FOREIGN)
+        return yield(entry, &current, detail);
     r = set_former(context, entry, &wanted, detail);
     if (r == -ESRCH) {
         cp_act_detail(detail, "the task has ended");

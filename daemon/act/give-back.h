@@ -11,6 +11,8 @@
 #include "base/proc.h"
 #include "registry/cpuset-view.h"
 
+#include <stdio.h>
+
 /* What of the machine decides over masks. */
 struct cp_act_context {
     const struct cp_root *root; /* borrowed */
@@ -24,13 +26,11 @@ struct cp_act_context {
 int cp_act_context_init(struct cp_act_context *context, const struct cp_root *root,
                         struct cp_error *error);
 void cp_act_context_done(struct cp_act_context *context);
-#define _cleanup_act_context_ _cleanup_(cp_act_context_done)
 
-/* Fills a detail line, cut if it does not fit. */
-void cp_act_detail(char detail[static CP_ACT_DETAIL_SIZE], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Fills a detail line from a printf format, cut if it does not fit. */
+#define cp_act_detail(detail, ...) ((void)snprintf(detail, CP_ACT_DETAIL_SIZE, __VA_ARGS__))
 /* The list form, cut to fit a detail line; returns buffer. */
-#define CP_ACT_MASK_TEXT_SIZE 48
+#define CP_ACT_MASK_TEXT_SIZE 40
 const char *cp_act_mask_text(const struct cp_cpumask *mask,
                              char buffer[static CP_ACT_MASK_TEXT_SIZE]);
 
@@ -58,6 +58,11 @@ void cp_act_free_stranger(const struct cp_act_context *context, struct cp_task_i
  * CP_PROC_GONE: the task's cgroup went; negative errno: it cannot be told. */
 int cp_act_judge(const struct cp_act_context *context, pid_t tid, const struct cp_cpumask *current,
                  const struct cp_cpumask *target, enum cp_drift *ret_drift);
+
+/* The same for what was recorded of a task: also the target before the last may be in force, if a
+ * crash came between the journal's record and the change. */
+int cp_act_judge_entry(const struct cp_act_context *context, const struct cp_journal_entry *entry,
+                       const struct cp_cpumask *current, enum cp_drift *ret_drift);
 
 /*
  * Gives the mask of entry back (design section 5, "User mask"), if it is still ours. RESTORED (with

@@ -32,10 +32,10 @@
 #include <stdint.h>
 
 #define CP_JOURNAL_VERSION 1u
-#define CP_JOURNAL_BOOT_ID_SIZE 40u
-#define CP_JOURNAL_HEADER_SIZE 68u
-#define CP_JOURNAL_RECORD_HEADER_SIZE 16u
-#define CP_JOURNAL_MAX_PAYLOAD (4u * 1024u * 1024u)
+#define CP_JOURNAL_BOOT_ID_SIZE ((size_t)40)
+#define CP_JOURNAL_HEADER_SIZE ((size_t)68)
+#define CP_JOURNAL_RECORD_HEADER_SIZE ((size_t)16)
+#define CP_JOURNAL_MAX_PAYLOAD ((size_t)4 * 1024 * 1024)
 #define CP_JOURNAL_COUNTER_BATCH 64u /* decision ids that one COUNTER record reserves */
 
 /* Bytes that grow. A zeroed struct is a valid empty one. */
@@ -68,7 +68,8 @@ void cp_journal_table_done(struct cp_journal_table *table);
 /* Makes room for n more, so that the next n calls of cp_journal_table_put() cannot fail. -ENOMEM,
  * -ENOSPC above CP_JOURNAL_MAX_DUE. */
 int cp_journal_table_reserve(struct cp_journal_table *table, size_t n);
-/* Moves *entry in, over a former one of the same task. Room must be reserved. */
+/* Moves *entry in, over a former one of the same task; former_target follows from that one, what
+ * *entry has of it is dropped. Room must be reserved. */
 void cp_journal_table_put(struct cp_journal_table *table, struct cp_journal_entry *entry);
 bool cp_journal_table_remove(struct cp_journal_table *table, struct cp_task_id task);
 const struct cp_journal_entry *cp_journal_table_find(const struct cp_journal_table *table,

@@ -10,6 +10,7 @@ void cp_journal_entry_done(struct cp_journal_entry *entry)
 {
     cp_cpumask_done(&entry->original);
     cp_cpumask_done(&entry->target);
+    cp_cpumask_done(&entry->former_target);
     *entry = (struct cp_journal_entry){0};
 }
 
@@ -20,9 +21,12 @@ int cp_journal_entry_copy(const struct cp_journal_entry *entry, struct cp_journa
 
     copy.original = (struct cp_cpumask){0};
     copy.target = (struct cp_cpumask){0};
+    copy.former_target = (struct cp_cpumask){0};
     r = cp_cpumask_copy(&copy.original, &entry->original);
     if (r >= 0)
         r = cp_cpumask_copy(&copy.target, &entry->target);
+    if (r >= 0)
+        r = cp_cpumask_copy(&copy.former_target, &entry->former_target);
     if (r < 0) {
         cp_journal_entry_done(&copy);
         return r;
@@ -82,7 +86,19 @@ static size_t find_slot(const struct cp_journal_table *table, struct cp_task_id 
 
 void cp_journal_table_put(struct cp_journal_table *table, struct cp_journal_entry *entry)
 {
-    (void)cp_journal_table_remove(table, entry->task);
+    size_t i = find_slot(table, entry->task);
+
+    cp_cpumask_done(&entry->former_target);
+    if (i < table->n_slots) {
+        struct cp_journal_entry *old = &table->entries[i];
+
+        if (!cp_cpumask_equal(&old->target, &entry->target)) {
+            entry->former_target = old->target;
+            old->target = (struct cp_cpumask){0};
+        }
+        cp_journal_entry_done(old);
+        table->n_live--;
+    }
     table->entries[table->n_slots++] = *entry;
     table->n_live++;
     *entry = (struct cp_journal_entry){0};

@@ -33,6 +33,10 @@ struct cp_journal_entry {
     uint64_t placed_ticks;      /* CLOCK_BOOTTIME in ticks before the mask was set */
     struct cp_cpumask original; /* owned */
     struct cp_cpumask target;   /* owned */
+    /* Owned: the target before this one, of a task that was placed again: a crash may have come
+     * between the record and the change. Kept by the journal; place() does not look at it. Empty:
+     * there was none, or the new target is known to have been set. */
+    struct cp_cpumask former_target;
 };
 
 void cp_journal_entry_done(struct cp_journal_entry *entry);
@@ -61,8 +65,9 @@ size_t cp_journal_due(struct cp_journal *journal, const struct cp_journal_entry 
 
 /*
  * Appends one PLACE record for the whole set, written through to the kernel before it returns. A
- * task that is due already gets the new entry in place of the old one. Negative errno: the file and
- * what is due are as before; -EINVAL for an empty set or an empty mask, -E2BIG above
+ * task that is due already gets the new entry in place of the old one, of which the target is kept
+ * as former_target; the same target once more confirms that it has been set. Negative errno: the
+ * file and what is due are as before; -EINVAL for an empty set or an empty mask, -E2BIG above
  * CP_JOURNAL_MAX_SET, -ENOSPC above CP_JOURNAL_MAX_DUE or for a full disk. Compacts by itself when
  * the file has doubled.
  */

@@ -9,7 +9,7 @@
 
 #define MAX_PROCESSES 4096u /* descendants looked at in one scan */
 #define MAX_THREADS 65536u  /* of one process */
-#define CHILDREN_MAX_SIZE (1024u * 1024u)
+#define CHILDREN_MAX_SIZE ((size_t)1024 * 1024)
 
 /* Processes to look at; the first is the entry's own. */
 struct queue {

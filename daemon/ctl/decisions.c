@@ -13,7 +13,7 @@
 
 enum { OPTION_FOLLOW, OPTION_STATE, OPTION_LIMIT };
 
-static const struct cp_table_column columns[] = {
+static const struct cp_text_table_column columns[] = {
     {.title = "ID", .right = true},
     {.title = "STATE"},
     {.title = "AGE", .right = true, .optional = true},
@@ -33,40 +33,40 @@ static uint64_t age_of(const struct cp_view *view, const json_t *decision)
     return view->now_ns > changed ? view->now_ns - changed : 0;
 }
 
-static void add_decision(struct cp_table *table, const struct cp_view *view, const json_t *decision)
+static void add_decision(struct cp_text_table *table, const struct cp_view *view,
+                         const json_t *decision)
 {
     const char *state = cp_json_text(decision, "state");
     char text[CP_TEXT_SIZE];
 
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)cp_json_count(decision, "id"));
-    cp_table_cell(table, cp_view_state_style(state), "%s", state);
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_text_span(text, age_of(view, decision)));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(decision, "task_a"),
-                  cp_json_comm(decision, "comm_a"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(decision, "task_b"),
-                  cp_json_comm(decision, "comm_b"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "cpus"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s>%s", cp_json_text(decision, "level_before"),
-                  cp_json_text(decision, "level"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "rule"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s",
-                  cp_text_gain(text, cp_json_number(decision, "predicted_gain")));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "why"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)cp_json_count(decision, "id"));
+    cp_text_table_cell(table, cp_view_state_style(state), "%s", state);
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_text_span(text, age_of(view, decision)));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(decision, "task_a"),
+                       cp_json_comm(decision, "comm_a"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(decision, "task_b"),
+                       cp_json_comm(decision, "comm_b"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "cpus"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s>%s", cp_json_text(decision, "level_before"),
+                       cp_json_text(decision, "level"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "rule"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s",
+                       cp_text_gain(text, cp_json_number(decision, "predicted_gain")));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(decision, "why"));
 }
 
 int cp_view_decisions(const struct cp_view *view, const json_t *decisions)
 {
-    _cleanup_table_ struct cp_table table = {0};
-    const json_t *decision;
-    size_t i;
+    _cleanup_table_ struct cp_text_table table = {0};
 
     if (json_array_size(decisions) == 0) {
         cp_view_line(view, CP_STYLE_PLAIN, "No decisions.");
         return 0;
     }
-    cp_table_init(&table, columns, CP_ELEMENTS(columns));
-    json_array_foreach(decisions, i, decision) add_decision(&table, view, decision);
-    return cp_table_print(&table, view, 0);
+    cp_text_table_init(&table, columns, CP_ELEMENTS(columns));
+    for (size_t i = 0; i < json_array_size(decisions); i++)
+        add_decision(&table, view, json_array_get(decisions, i));
+    return cp_text_table_print(&table, view, 0);
 }
 
 int cp_view_decision_line(const struct cp_view *view, const json_t *decision)

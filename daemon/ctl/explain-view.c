@@ -9,20 +9,20 @@
 
 #define CELL CP_STYLE_PLAIN
 
-static const struct cp_table_column handoff_columns[] = {
+static const struct cp_text_table_column handoff_columns[] = {
     {.title = "HAND-OFF", .min_width = 16},  {.title = "LATENCY", .right = true},
     {.title = "TAIL", .right = true},        {.title = "RUN", .right = true},
     {.title = "WAKER SLEPT", .right = true},
 };
 
-static const struct cp_table_column candidate_columns[] = {
+static const struct cp_text_table_column candidate_columns[] = {
     {.title = "LEVEL"},
     {.title = "A HAND-OFF COSTS", .right = true},
     {.title = "GAIN", .right = true},
     {.title = "", .min_width = 8},
 };
 
-static const struct cp_table_column observation_columns[] = {
+static const struct cp_text_table_column observation_columns[] = {
     {.title = ""},
     {.title = "HAND-OFFS", .right = true},
     {.title = "RATE", .right = true},
@@ -54,20 +54,20 @@ static void show_task(const struct cp_view *view, const json_t *explanation)
                   cp_json_text(facts, "cpuset"), cp_json_text(facts, "user_mask"));
 }
 
-static void add_direction(struct cp_table *table, const json_t *pair, char waker)
+static void add_direction(struct cp_text_table *table, const json_t *pair, char waker)
 {
     bool ab = waker == 'a';
     char text[CP_TEXT_SIZE];
     const char *keys[][2] = {
         {"latency_ab", "latency_ba"}, {"tail_ab", "tail_ba"}, {"run_ab", "run_ba"}};
 
-    cp_table_cell(table, CELL, "%s wakes %s", cp_json_comm(pair, ab ? "comm_a" : "comm_b"),
-                  cp_json_comm(pair, ab ? "comm_b" : "comm_a"));
+    cp_text_table_cell(table, CELL, "%s wakes %s", cp_json_comm(pair, ab ? "comm_a" : "comm_b"),
+                       cp_json_comm(pair, ab ? "comm_b" : "comm_a"));
     for (size_t i = 0; i < CP_ELEMENTS(keys); i++)
-        cp_table_cell(table, CELL, "%s",
-                      cp_text_ns(text, cp_json_number(pair, keys[i][ab ? 0 : 1])));
-    cp_table_cell(table, CELL, "%s",
-                  cp_text_share(text, cp_json_number(pair, ab ? "slept_ab" : "slept_ba")));
+        cp_text_table_cell(table, CELL, "%s",
+                           cp_text_ns(text, cp_json_number(pair, keys[i][ab ? 0 : 1])));
+    cp_text_table_cell(table, CELL, "%s",
+                       cp_text_share(text, cp_json_number(pair, ab ? "slept_ab" : "slept_ba")));
 }
 
 static void show_levels(const struct cp_view *view, json_t *levels)
@@ -94,7 +94,7 @@ static void show_levels(const struct cp_view *view, json_t *levels)
 
 static int show_pair(const struct cp_view *view, const json_t *explanation, const json_t *pair)
 {
-    _cleanup_table_ struct cp_table table = {0};
+    _cleanup_table_ struct cp_text_table table = {0};
     bool is_a = cp_json_tid(pair, "task_a") == cp_json_tid(explanation, "task");
     char rate[CP_TEXT_SIZE];
     char text[CP_TEXT_SIZE];
@@ -114,10 +114,10 @@ static int show_pair(const struct cp_view *view, const json_t *explanation, cons
                   cp_json_number(pair, is_a ? "fan_out_a" : "fan_out_b"),
                   cp_json_number(pair, is_a ? "fan_out_b" : "fan_out_a"));
     show_levels(view, json_object_get(pair, "levels"));
-    cp_table_init(&table, handoff_columns, CP_ELEMENTS(handoff_columns));
+    cp_text_table_init(&table, handoff_columns, CP_ELEMENTS(handoff_columns));
     add_direction(&table, pair, is_a ? 'a' : 'b');
     add_direction(&table, pair, is_a ? 'b' : 'a');
-    return cp_table_print(&table, view, 2);
+    return cp_text_table_print(&table, view, 2);
 }
 
 static void format_note(char note[static 48], bool chosen, bool now, bool possible)
@@ -130,43 +130,45 @@ static void format_note(char note[static 48], bool chosen, bool now, bool possib
 static int show_candidates(const struct cp_view *view, const json_t *candidates,
                            const char *level_now, const char *level_chosen)
 {
-    _cleanup_table_ struct cp_table table = {0};
-    const json_t *candidate;
-    size_t i;
+    _cleanup_table_ struct cp_text_table table = {0};
 
     if (json_array_size(candidates) == 0)
         return 0;
     cp_view_field(view, "Considered", "what one hand-off would cost, and the gain against now");
-    cp_table_init(&table, candidate_columns, CP_ELEMENTS(candidate_columns));
-    json_array_foreach(candidates, i, candidate)
-    {
+    cp_text_table_init(&table, candidate_columns, CP_ELEMENTS(candidate_columns));
+    for (size_t i = 0; i < json_array_size(candidates); i++) {
+        const json_t *candidate = json_array_get(candidates, i);
         const char *level = cp_json_text(candidate, "level");
         bool chosen = level_chosen[0] && strcmp(level, level_chosen) == 0;
         char text[CP_TEXT_SIZE];
         char note[48];
 
-        cp_table_cell(&table, CELL, "%s", level);
-        cp_table_cell(&table, CELL, "%s", cp_text_ns(text, cp_json_number(candidate, "total")));
-        cp_table_cell(&table, CELL, "%s", cp_text_gain(text, cp_json_number(candidate, "gain")));
+        cp_text_table_cell(&table, CELL, "%s", level);
+        cp_text_table_cell(&table, CELL, "%s",
+                           cp_text_ns(text, cp_json_number(candidate, "total")));
+        cp_text_table_cell(&table, CELL, "%s",
+                           cp_text_gain(text, cp_json_number(candidate, "gain")));
         format_note(note, chosen, strcmp(level, level_now) == 0,
                     cp_json_flag(candidate, "possible"));
-        cp_table_cell(&table, chosen ? CP_STYLE_GOOD : CP_STYLE_FAINT, "%s", note);
+        cp_text_table_cell(&table, chosen ? CP_STYLE_GOOD : CP_STYLE_FAINT, "%s", note);
     }
-    return cp_table_print(&table, view, 2);
+    return cp_text_table_print(&table, view, 2);
 }
 
-static void add_observation(struct cp_table *table, const char *when, const json_t *observation)
+static void add_observation(struct cp_text_table *table, const char *when,
+                            const json_t *observation)
 {
     char text[CP_TEXT_SIZE];
 
     if (!observation)
         return;
-    cp_table_cell(table, CELL, "%s", when);
-    cp_table_cell(table, CELL, "%ju", (uintmax_t)cp_json_count(observation, "handoffs"));
-    cp_table_cell(table, CELL, "%s", cp_text_rate(text, cp_json_number(observation, "rate")));
-    cp_table_cell(table, CELL, "%s", cp_text_ns(text, cp_json_number(observation, "loss")));
-    cp_table_cell(table, CELL, "%s", cp_text_ns(text, cp_json_number(observation, "latency")));
-    cp_table_cell(table, CELL, "%s", cp_text_share(text, cp_json_number(observation, "outside")));
+    cp_text_table_cell(table, CELL, "%s", when);
+    cp_text_table_cell(table, CELL, "%ju", (uintmax_t)cp_json_count(observation, "handoffs"));
+    cp_text_table_cell(table, CELL, "%s", cp_text_rate(text, cp_json_number(observation, "rate")));
+    cp_text_table_cell(table, CELL, "%s", cp_text_ns(text, cp_json_number(observation, "loss")));
+    cp_text_table_cell(table, CELL, "%s", cp_text_ns(text, cp_json_number(observation, "latency")));
+    cp_text_table_cell(table, CELL, "%s",
+                       cp_text_share(text, cp_json_number(observation, "outside")));
 }
 
 /* " 3.2 s ago", or "" for a time that did not happen. */
@@ -186,7 +188,7 @@ static int show_decision(const struct cp_view *view, const json_t *decision)
     const json_t *before = cp_json_filled(decision, "before");
     const json_t *after = cp_json_filled(decision, "after");
     const char *state = cp_json_text(decision, "state");
-    _cleanup_table_ struct cp_table table = {0};
+    _cleanup_table_ struct cp_text_table table = {0};
     char gain[CP_TEXT_SIZE];
     char share[CP_TEXT_SIZE];
     char decided[48];
@@ -206,10 +208,10 @@ static int show_decision(const struct cp_view *view, const json_t *decision)
     cp_view_field(view, "Observed", "%s", after ? "before and after" : "nothing yet since then");
     if (!before && !after)
         return 0;
-    cp_table_init(&table, observation_columns, CP_ELEMENTS(observation_columns));
+    cp_text_table_init(&table, observation_columns, CP_ELEMENTS(observation_columns));
     add_observation(&table, "before", before);
     add_observation(&table, "after", after);
-    return cp_table_print(&table, view, 2);
+    return cp_text_table_print(&table, view, 2);
 }
 
 static void show_outcome(const struct cp_view *view, const json_t *explanation)

@@ -15,14 +15,13 @@ static int fetch_pairs_of(sd_bus *bus, uint64_t pid, json_t **ret_pairs)
 {
     _cleanup_json_ json_t *pairs = NULL;
     _cleanup_json_ json_t *own = json_array();
-    json_t *pair;
-    size_t i;
     int r = cp_ctl_fetch_pairs(bus, CP_CTL_LIMIT_MAX, &pairs);
 
     if (r != 0)
         return r;
-    json_array_foreach(pairs, i, pair)
-    {
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        json_t *pair = json_array_get(pairs, i);
+
         if (cp_json_count(pair, "pid_a") != pid && cp_json_count(pair, "pid_b") != pid)
             continue;
         if (json_array_append(own, pair) < 0)

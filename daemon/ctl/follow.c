@@ -63,16 +63,10 @@ static int print_decision(struct follower *follower, json_t *decision)
 static int print_newest(struct follower *follower, size_t limit)
 {
     _cleanup_json_ json_t *decisions = NULL;
-    json_t *decision;
-    size_t i;
     int r = cp_ctl_fetch_newest(follower->bus, follower->state, limit, &decisions);
 
-    json_array_foreach(decisions, i, decision)
-    {
-        if (r != 0)
-            break;
-        r = print_decision(follower, decision);
-    }
+    for (size_t i = 0; r == 0 && i < json_array_size(decisions); i++)
+        r = print_decision(follower, json_array_get(decisions, i));
     return r;
 }
 

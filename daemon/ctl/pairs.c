@@ -11,7 +11,7 @@
 
 enum { OPTION_LIMIT };
 
-static const struct cp_table_column columns[] = {
+static const struct cp_text_table_column columns[] = {
     {.title = "RATE", .right = true},
     {.title = "RELATION"},
     {.title = "TASK", .min_width = 10},
@@ -32,43 +32,43 @@ static double mean_latency(const json_t *pair)
     return ab > 0 && ba > 0 ? (ab + ba) / 2 : ab + ba;
 }
 
-static void add_pair(struct cp_table *table, const json_t *pair)
+static void add_pair(struct cp_text_table *table, const json_t *pair)
 {
     const char *level = cp_json_main_level(json_object_get(pair, "levels"));
     uint64_t decision = cp_json_count(pair, "decision");
     double latency = mean_latency(pair);
     char text[CP_TEXT_SIZE];
 
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_text_rate(text, cp_json_number(pair, "rate")));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(pair, "relation"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(pair, "task_a"),
-                  cp_json_comm(pair, "comm_a"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(pair, "task_b"),
-                  cp_json_comm(pair, "comm_b"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", level[0] ? level : "-");
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", latency > 0 ? cp_text_ns(text, latency) : "-");
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s",
-                  cp_text_gain(text, cp_json_number(pair, "stacking_gain")));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(pair, "outcome"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s",
+                       cp_text_rate(text, cp_json_number(pair, "rate")));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(pair, "relation"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(pair, "task_a"),
+                       cp_json_comm(pair, "comm_a"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju %s", (uintmax_t)cp_json_tid(pair, "task_b"),
+                       cp_json_comm(pair, "comm_b"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", level[0] ? level : "-");
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", latency > 0 ? cp_text_ns(text, latency) : "-");
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s",
+                       cp_text_gain(text, cp_json_number(pair, "stacking_gain")));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(pair, "outcome"));
     if (decision > 0)
-        cp_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)decision);
+        cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)decision);
     else
-        cp_table_cell(table, CP_STYLE_FAINT, "-");
+        cp_text_table_cell(table, CP_STYLE_FAINT, "-");
 }
 
 int cp_view_pairs(const struct cp_view *view, const json_t *pairs)
 {
-    _cleanup_table_ struct cp_table table = {0};
-    const json_t *pair;
-    size_t i;
+    _cleanup_table_ struct cp_text_table table = {0};
 
     if (json_array_size(pairs) == 0) {
         cp_view_line(view, CP_STYLE_PLAIN, "No pair hands work to each other often enough.");
         return 0;
     }
-    cp_table_init(&table, columns, CP_ELEMENTS(columns));
-    json_array_foreach(pairs, i, pair) add_pair(&table, pair);
-    return cp_table_print(&table, view, 0);
+    cp_text_table_init(&table, columns, CP_ELEMENTS(columns));
+    for (size_t i = 0; i < json_array_size(pairs); i++)
+        add_pair(&table, json_array_get(pairs, i));
+    return cp_text_table_print(&table, view, 0);
 }
 
 static int run_pairs(const struct cp_ctl *ctl, const struct cp_arguments *arguments)

@@ -30,14 +30,15 @@ static void show_counts(const struct cp_view *view, json_t *counts)
 
 static void show_neighbours(const struct cp_view *view, const json_t *neighbours)
 {
-    const json_t *neighbour;
-    size_t i;
+    size_t n = json_array_size(neighbours);
 
-    if (json_array_size(neighbours) == 0)
+    if (n == 0)
         cp_view_field(view, "Neighbours", "none");
-    json_array_foreach(neighbours, i, neighbour)
-        cp_view_field(view, i == 0 ? "Neighbours" : "", "%s",
-                      json_is_string(neighbour) ? json_string_value(neighbour) : "?");
+    for (size_t i = 0; i < n; i++) {
+        const char *text = json_string_value(json_array_get(neighbours, i));
+
+        cp_view_field(view, i == 0 ? "Neighbours" : "", "%s", text ? text : "?");
+    }
 }
 
 int cp_view_status(const struct cp_view *view, const json_t *properties)

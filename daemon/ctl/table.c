@@ -117,28 +117,32 @@ void cp_view_field(const struct cp_view *view, const char *label, const char *fo
     (void)fprintf(view->out, "%s\n", rest);
 }
 
-void cp_table_init(struct cp_table *table, const struct cp_table_column *columns, size_t n_columns)
+void cp_text_table_init(struct cp_text_table *table, const struct cp_text_table_column *columns,
+                        size_t n_columns)
 {
-    *table = (struct cp_table){.columns = columns, .n_columns = n_columns};
+    *table = (struct cp_text_table){
+        .columns = columns,
+        .n_columns = CP_MIN(n_columns, CP_TABLE_COLUMNS_MAX),
+    };
 }
 
-void cp_table_done(struct cp_table *table)
+void cp_text_table_done(struct cp_text_table *table)
 {
     for (size_t i = 0; i < table->n_cells; i++)
         free(table->cells[i].text);
     free(table->cells);
-    *table = (struct cp_table){0};
+    *table = (struct cp_text_table){0};
 }
 
-void cp_table_cell(struct cp_table *table, enum cp_style style, const char *format, ...)
+void cp_text_table_cell(struct cp_text_table *table, enum cp_style style, const char *format, ...)
 {
     va_list arguments;
     char *text;
 
     if (table->n_cells == table->n_allocated) {
         size_t wanted = table->n_allocated > 0 ? table->n_allocated * 2 : 64;
-        struct cp_table_cell *cells =
-            reallocarray(table->cells, wanted, sizeof(struct cp_table_cell));
+        struct cp_text_table_cell *cells =
+            reallocarray(table->cells, wanted, sizeof(struct cp_text_table_cell));
 
         if (!cells) {
             table->out_of_memory = true;
@@ -154,11 +158,11 @@ void cp_table_cell(struct cp_table *table, enum cp_style style, const char *form
         table->out_of_memory = true;
         return;
     }
-    table->cells[table->n_cells++] = (struct cp_table_cell){.text = text, .style = style};
+    table->cells[table->n_cells++] = (struct cp_text_table_cell){.text = text, .style = style};
 }
 
 /* Of the shown columns, the widest that may shrink further; n_columns: none. */
-static size_t find_shrinkable(const struct cp_table *table, const unsigned *widths)
+static size_t find_shrinkable(const struct cp_text_table *table, const unsigned *widths)
 {
     size_t widest = table->n_columns;
 
@@ -172,7 +176,7 @@ static size_t find_shrinkable(const struct cp_table *table, const unsigned *widt
     return widest;
 }
 
-static unsigned total_width(const struct cp_table *table, const unsigned *widths)
+static unsigned total_width(const struct cp_text_table *table, const unsigned *widths)
 {
     unsigned total = 0;
 
@@ -182,7 +186,7 @@ static unsigned total_width(const struct cp_table *table, const unsigned *widths
 }
 
 /* Shrinks the natural widths; false if they still do not fit. */
-static bool shrink(const struct cp_table *table, unsigned available, unsigned *widths)
+static bool shrink(const struct cp_text_table *table, unsigned available, unsigned *widths)
 {
     unsigned total = total_width(table, widths);
 
@@ -197,10 +201,10 @@ static bool shrink(const struct cp_table *table, unsigned available, unsigned *w
     return true;
 }
 
-/* Width of each column in the end; 0: left out. natural: as many as it takes. */
-static void find_widths(const struct cp_table *table, unsigned available, unsigned *natural,
-                        unsigned *widths)
+/* Width of each column in the end; 0: left out. */
+static void find_widths(const struct cp_text_table *table, unsigned available, unsigned *widths)
 {
+    unsigned natural[CP_TABLE_COLUMNS_MAX] = {0};
     size_t n = table->n_columns;
 
     for (size_t c = 0; c < n; c++) {
@@ -257,8 +261,8 @@ static void put_cell(struct line *line, const char *text, enum cp_style style, u
     line->spaces += (!right && own < width ? width - own : 0) + GAP;
 }
 
-static void put_row(const struct cp_table *table, const struct cp_view *view, unsigned indent,
-                    const unsigned *widths, const struct cp_table_cell *cells)
+static void put_row(const struct cp_text_table *table, const struct cp_view *view, unsigned indent,
+                    const unsigned *widths, const struct cp_text_table_cell *cells)
 {
     struct line line = {.view = view, .spaces = indent};
 
@@ -271,14 +275,15 @@ static void put_row(const struct cp_table *table, const struct cp_view *view, un
     (void)fputc('\n', view->out);
 }
 
-int cp_table_print(const struct cp_table *table, const struct cp_view *view, unsigned indent)
+int cp_text_table_print(const struct cp_text_table *table, const struct cp_view *view,
+                        unsigned indent)
 {
-    _cleanup_free_ unsigned *widths = calloc(table->n_columns * 2, sizeof(unsigned));
+    unsigned widths[CP_TABLE_COLUMNS_MAX];
     unsigned room = view->width > indent ? view->width - indent : view->width;
 
-    if (!widths || table->out_of_memory)
+    if (table->out_of_memory)
         return -ENOMEM;
-    find_widths(table, room, widths + table->n_columns, widths);
+    find_widths(table, room, widths);
     put_row(table, view, indent, widths, NULL);
     /* Whole rows only: a row that was begun and not ended is a mistake of the caller. */
     for (size_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns)

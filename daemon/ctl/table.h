@@ -44,36 +44,40 @@ void cp_view_field(const struct cp_view *view, const char *label, const char *fo
 void cp_view_line(const struct cp_view *view, enum cp_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-struct cp_table_column {
+#define CP_TABLE_COLUMNS_MAX 16u
+
+struct cp_text_table_column {
     const char *title;
-    bool right;         /* numbers */
     unsigned min_width; /* may shrink to this many columns; 0: never shrinks */
+    bool right;         /* numbers */
     bool optional;      /* left out where shrinking is not enough, the last first */
 };
 
-struct cp_table_cell {
-    char *text; /* owned, escaped; NULL: no memory */
+struct cp_text_table_cell {
+    char *text; /* owned, escaped */
     enum cp_style style;
 };
 
-struct cp_table {
-    const struct cp_table_column *columns; /* borrowed */
+struct cp_text_table {
+    const struct cp_text_table_column *columns; /* borrowed */
     size_t n_columns;
-    struct cp_table_cell *cells; /* owned; row by row */
+    struct cp_text_table_cell *cells; /* owned; row by row */
     size_t n_cells;
     size_t n_allocated;
     bool out_of_memory; /* a cell was lost: printing tells */
 };
 
-/* columns must outlive the table. */
-void cp_table_init(struct cp_table *table, const struct cp_table_column *columns, size_t n_columns);
-void cp_table_done(struct cp_table *table);
-#define _cleanup_table_ _cleanup_(cp_table_done)
+/* columns must outlive the table; at most CP_TABLE_COLUMNS_MAX, more are left out. */
+void cp_text_table_init(struct cp_text_table *table, const struct cp_text_table_column *columns,
+                        size_t n_columns);
+void cp_text_table_done(struct cp_text_table *table);
+#define _cleanup_table_ _cleanup_(cp_text_table_done)
 
 /* Adds the next cell of the present row; a row ends with its last column. */
-void cp_table_cell(struct cp_table *table, enum cp_style style, const char *format, ...)
+void cp_text_table_cell(struct cp_text_table *table, enum cp_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Prints the title line and the rows, indented by so many columns. Where they do not fit, columns
  * that may shrink are cut, the widest first, and show it by a mark; then optional columns are left
  * out; what still does not fit is left to the terminal. -ENOMEM: nothing was printed. */
-int cp_table_print(const struct cp_table *table, const struct cp_view *view, unsigned indent);
+int cp_text_table_print(const struct cp_text_table *table, const struct cp_view *view,
+                        unsigned indent);

@@ -27,6 +27,12 @@ static const struct unit rate_units[] = {{1, "/s"}, {1e3, "k/s"}, {1e6, "M/s"}, 
 static const struct unit byte_units[] = {
     {1, " B"}, {1024, " KiB"}, {1048576, " MiB"}, {1073741824, " GiB"}};
 
+static const char *put_constant(char *buffer, const char *text)
+{
+    (void)snprintf(buffer, CP_TEXT_SIZE, "%s", text);
+    return buffer;
+}
+
 /* Three digits that matter; whole numbers without a fraction. sign: "" or "+". */
 static const char *format_scaled(char *buffer, double value, const char *sign,
                                  const struct unit *units, size_t n_units)
@@ -36,7 +42,7 @@ static const char *format_scaled(char *buffer, double value, const char *sign,
     int digits;
 
     if (!isfinite(value))
-        return strcpy(buffer, "-");
+        return put_constant(buffer, "-");
     /* By what will be printed: 999.6 us are 1.00 ms, not 1000 us. */
     while (unit + 1 < n_units && magnitude / units[unit].factor >= 999.5)
         unit++;
@@ -67,7 +73,7 @@ const char *cp_text_gain(char buffer[static CP_TEXT_SIZE], double ns_per_s)
 {
     /* Less than this is nothing, and "-0.00" would be odd. */
     if (fabs(ns_per_s) < 0.005)
-        return strcpy(buffer, "0");
+        return put_constant(buffer, "0");
     return format_scaled(buffer, ns_per_s, "+", gain_units, CP_ELEMENTS(gain_units));
 }
 

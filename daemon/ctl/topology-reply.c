@@ -12,7 +12,9 @@
 
 static int read_cpus(const json_t *object, const char *key, struct cp_cpumask *ret_cpus)
 {
-    return cp_cpumask_parse_list(cp_json_text(object, key), ret_cpus) == -ENOMEM ? -ENOMEM : 0;
+    int r = cp_cpumask_parse_list(cp_json_text(object, key), ret_cpus);
+
+    return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
 static int fill_domain(const json_t *entry, enum cp_level level, uint32_t index,
@@ -39,28 +41,40 @@ static bool is_of_level(const json_t *entry, enum cp_level level)
 /* The domains of a level, in the order of the reply, which is that of their indices. */
 static int fill_domains(const json_t *entries, enum cp_level level, struct cp_machine *machine)
 {
+    size_t n_entries = json_array_size(entries);
     struct cp_domain *domains;
-    const json_t *entry;
     uint32_t n = 0;
-    size_t i;
     int r = 0;
 
-    json_array_foreach(entries, i, entry) n += is_of_level(entry, level);
+    for (size_t i = 0; i < n_entries; i++)
+        n += is_of_level(json_array_get(entries, i), level);
     domains = calloc(n > 0 ? n : 1, sizeof(*domains));
     if (!domains)
         return -ENOMEM;
     machine->domains[level] = domains;
     machine->n_domains[level] = n;
     n = 0;
-    json_array_foreach(entries, i, entry)
-    {
+    for (size_t i = 0; r == 0 && i < n_entries; i++) {
+        const json_t *entry = json_array_get(entries, i);
+
         if (!is_of_level(entry, level))
             continue;
         r = fill_domain(entry, level, n, &domains[n]);
-        if (r < 0)
-            return r;
         n++;
     }
+    return r;
+}
+
+/* The index of a CPU's domain; absent or negative: it has none. */
+static int read_index(const json_t *entry, enum cp_level level, uint32_t n_domains,
+                      uint32_t *ret_index)
+{
+    const json_t *value = json_object_get(entry, cp_level_to_string(level));
+    json_int_t index = json_is_integer(value) ? json_integer_value(value) : -1;
+
+    if (index >= n_domains)
+        return -EBADMSG;
+    *ret_index = index < 0 ? CP_DOMAIN_NONE : (uint32_t)index;
     return 0;
 }
 
@@ -72,13 +86,13 @@ static int fill_cpu(const json_t *entry, const struct cp_machine *machine,
     if (os >= CP_CPU_LIMIT)
         return -EBADMSG;
     cpu->cpu.os = (unsigned)os;
-    cpu->kind = (int)cp_json_number(entry, "kind");
+    cpu->kind = (int)CP_MAX(-1, CP_MIN(json_integer_value(json_object_get(entry, "kind")), 99));
     for (int level = CP_LEVEL_CORE; level <= CP_LEVEL_PACKAGE; level++) {
-        double index = cp_json_number(entry, cp_level_to_string((enum cp_level)level));
+        int r =
+            read_index(entry, (enum cp_level)level, machine->n_domains[level], &cpu->domain[level]);
 
-        if (index >= machine->n_domains[level])
-            return -EBADMSG;
-        cpu->domain[level] = index < 0 ? CP_DOMAIN_NONE : (uint32_t)index;
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -86,8 +100,6 @@ static int fill_cpu(const json_t *entry, const struct cp_machine *machine,
 static int fill_cpus(const json_t *entries, struct cp_machine *machine)
 {
     size_t n = json_array_size(entries);
-    const json_t *entry;
-    size_t i;
     int r;
 
     if (n == 0 || n > CP_CPU_LIMIT)
@@ -96,9 +108,8 @@ static int fill_cpus(const json_t *entries, struct cp_machine *machine)
     if (!machine->cpus)
         return -ENOMEM;
     machine->n_cpus = (uint32_t)n;
-    json_array_foreach(entries, i, entry)
-    {
-        r = fill_cpu(entry, machine, &machine->cpus[i]);
+    for (size_t i = 0; i < n; i++) {
+        r = fill_cpu(json_array_get(entries, i), machine, &machine->cpus[i]);
         if (r < 0)
             return r;
         /* Rising by number: the look-ups of a machine rely on it. */
@@ -129,13 +140,10 @@ static int fill_masks(const json_t *reply, struct cp_machine *machine)
     return r;
 }
 
-int cp_topology_from_reply(const json_t *reply, struct cp_machine **ret_machine)
+static int fill_machine(const json_t *reply, struct cp_machine *machine)
 {
-    _cleanup_machine_ struct cp_machine *machine = calloc(1, sizeof(*machine));
-    int r;
+    int r = 0;
 
-    if (!machine)
-        return -ENOMEM;
     machine->n_references = 1;
     machine->generation = cp_json_count(reply, "generation");
     machine->live = cp_json_flag(reply, "live");
@@ -143,16 +151,27 @@ int cp_topology_from_reply(const json_t *reply, struct cp_machine **ret_machine)
     machine->model = strdup(cp_json_text(reply, "model"));
     if (!machine->source || !machine->model)
         return -ENOMEM;
-    for (int level = CP_LEVEL_CORE; level <= CP_LEVEL_PACKAGE; level++) {
+    for (int level = CP_LEVEL_CORE; r == 0 && level <= CP_LEVEL_PACKAGE; level++)
         r = fill_domains(json_object_get(reply, "domains"), (enum cp_level)level, machine);
-        if (r < 0)
-            return r;
-    }
-    r = fill_cpus(json_object_get(reply, "cpus"), machine);
+    if (r == 0)
+        r = fill_cpus(json_object_get(reply, "cpus"), machine);
     if (r == 0)
         r = fill_masks(reply, machine);
-    if (r < 0)
+    return r;
+}
+
+int cp_topology_from_reply(const json_t *reply, struct cp_machine **ret_machine)
+{
+    struct cp_machine *machine = calloc(1, sizeof(*machine));
+    int r;
+
+    if (!machine)
+        return -ENOMEM;
+    r = fill_machine(reply, machine);
+    if (r < 0) {
+        (void)cp_machine_unref(machine);
         return r;
-    *ret_machine = TAKE_PTR(machine);
+    }
+    *ret_machine = machine;
     return 0;
 }

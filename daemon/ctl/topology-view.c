@@ -351,50 +351,88 @@ static int llc_row_fill(const struct cp_machine *machine, const struct cp_domain
     return row->nodes && row->packages && row->cpus ? 0 : -ENOMEM;
 }
 
+struct llc_widths {
+    size_t cache;
+    size_t packages;
+    size_t nodes;
+};
+
+/* The part of a line before the CPUs, then the CPUs: on lines of their own if the terminal is
+ * narrow. */
+static int print_llc_line(FILE *stream, unsigned width, const struct llc_widths *widths,
+                          const char *index, const char *cores, const struct llc_row *row)
+{
+    int column =
+        fprintf(stream, "%4s  %-*s  %-*s  %-*s  %5s", index, (int)widths->cache, row->cache,
+                (int)widths->packages, row->packages, (int)widths->nodes, row->nodes, cores);
+
+    if (column < 0)
+        return -EIO;
+    column += 2;
+    if (width && (unsigned)column + CPUS_WIDTH_MIN > width) {
+        fprintf(stream, "\n%*s", (int)CPUS_INDENT, "");
+        column = (int)CPUS_INDENT;
+    } else {
+        fprintf(stream, "  ");
+    }
+    print_wrapped(stream, row->cpus, (unsigned)column, width);
+    return 0;
+}
+
+static int print_llc_rows(FILE *stream, unsigned width, const struct llc_widths *widths,
+                          const struct llc_row *rows, uint32_t n)
+{
+    const struct llc_row head = {.cache = "CACHE",
+                                 .packages = (char *)"PACKAGE",
+                                 .nodes = (char *)"NODE",
+                                 .cpus = (char *)"CPUS"};
+    int r;
+
+    fputc('\n', stream);
+    r = print_llc_line(stream, width, widths, "LLC", "CORES", &head);
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        char index[16];
+        char cores[16];
+
+        (void)snprintf(index, sizeof(index), "%" PRIu32, i);
+        (void)snprintf(cores, sizeof(cores), "%" PRIu32, rows[i].n_cores);
+        r = print_llc_line(stream, width, widths, index, cores, &rows[i]);
+    }
+    return r;
+}
+
 /* The table of LLC-level domains: what coplace places within. */
 static int print_llcs(const struct cp_machine *machine, FILE *stream, unsigned width)
 {
+    struct llc_widths widths = {strlen("CACHE"), strlen("PACKAGE"), strlen("NODE")};
     uint32_t n = machine->n_domains[CP_LEVEL_LLC];
     struct llc_row *rows = calloc(n ? n : 1, sizeof(*rows));
-    size_t cache = strlen("CACHE");
-    size_t nodes = strlen("NODE");
-    size_t packages = strlen("PACKAGE");
-    int r = rows ? 0 : -ENOMEM;
+    int r = 0;
 
+    if (!rows)
+        return -ENOMEM;
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         r = llc_row_fill(machine, &machine->domains[CP_LEVEL_LLC][i], &rows[i]);
-        if (r == 0) {
-            cache = CP_MAX(cache, strlen(rows[i].cache));
-            /* A very long list may push its row out of line rather than waste every row. */
-            nodes = CP_MAX(nodes, CP_MIN(strlen(rows[i].nodes), 9));
-            packages = CP_MAX(packages, CP_MIN(strlen(rows[i].packages), 9));
-        }
+        if (r < 0)
+            break;
+        widths.cache = CP_MAX(widths.cache, strlen(rows[i].cache));
+        /* A very long list may push its row out of line rather than waste every row. */
+        widths.packages = CP_MAX(widths.packages, CP_MIN(strlen(rows[i].packages), 9));
+        widths.nodes = CP_MAX(widths.nodes, CP_MIN(strlen(rows[i].nodes), 9));
     }
     if (r == 0)
-        fprintf(stream, "\n%4s  %-*s  %-*s  %-*s  %5s  %s\n", "LLC", (int)cache, "CACHE",
-                (int)packages, "PACKAGE", (int)nodes, "NODE", "CORES", "CPUS");
-    for (uint32_t i = 0; r == 0 && i < n; i++) {
-        int column = fprintf(stream, "%4" PRIu32 "  %-*s  %-*s  %-*s  %5" PRIu32, i, (int)cache,
-                             rows[i].cache, (int)packages, rows[i].packages, (int)nodes,
-                             rows[i].nodes, rows[i].n_cores);
-
-        if (column < 0) {
-            r = -EIO;
-            break;
-        }
-        column += 2;
-        /* A narrow terminal: the CPUs get lines of their own. */
-        if (width && (unsigned)column + CPUS_WIDTH_MIN > width) {
-            fprintf(stream, "\n%*s", (int)CPUS_INDENT, "");
-            column = (int)CPUS_INDENT;
-        } else {
-            fprintf(stream, "  ");
-        }
-        print_wrapped(stream, rows[i].cpus, (unsigned)column, width);
-    }
-    if (rows)
-        llc_rows_free(rows, n);
+        r = print_llc_rows(stream, width, &widths, rows, n);
+    llc_rows_free(rows, n);
     return r;
+}
+
+/* Online CPUs that the machine's files list and do not describe. */
+static int print_left_out(const struct cp_machine *machine, FILE *stream, unsigned width)
+{
+    _cleanup_cpumask_ struct cp_cpumask left_out = {0};
+    int r = cp_cpumask_andnot(&left_out, &machine->listed, &machine->online);
+
+    return r < 0 ? r : print_cpu_line(stream, width, "Left out", &left_out);
 }
 
 int cp_topology_print(const struct cp_machine *machine, FILE *stream, unsigned width)
@@ -413,6 +451,8 @@ int cp_topology_print(const struct cp_machine *machine, FILE *stream, unsigned w
         r = print_cpu_line(stream, width, "Isolated", &machine->isolated);
     if (r == 0)
         r = print_cpu_line(stream, width, "Disallowed", &machine->disallowed);
+    if (r == 0)
+        r = print_left_out(machine, stream, width);
     if (r == 0)
         r = print_kinds(machine, stream, width);
     if (r == 0)

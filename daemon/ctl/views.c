@@ -74,7 +74,7 @@ void cp_view_policy(const struct cp_view *view, const json_t *policy)
                   cp_text_span(settle, cp_json_count(policy, "settle")));
 }
 
-static const struct cp_table_column cost_columns[] = {
+static const struct cp_text_table_column cost_columns[] = {
     {.title = "LEVEL"},
     {.title = "HAND-OFF", .right = true},
     {.title = "SPREAD", .right = true},
@@ -83,32 +83,31 @@ static const struct cp_table_column cost_columns[] = {
     {.title = "NOTE", .min_width = 8},
 };
 
-static void add_cost(struct cp_table *table, const json_t *cost)
+static void add_cost(struct cp_text_table *table, const json_t *cost)
 {
     bool doubtful = cp_json_flag(cost, "doubtful");
     double spread = cp_json_number(cost, "spread");
     char text[CP_TEXT_SIZE];
 
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(cost, "level"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_text_ns(text, cp_json_number(cost, "ns")));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", spread > 0 ? cp_text_ns(text, spread) : "-");
-    cp_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)cp_json_count(cost, "samples"));
-    cp_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(cost, "source"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(cost, "level"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_text_ns(text, cp_json_number(cost, "ns")));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", spread > 0 ? cp_text_ns(text, spread) : "-");
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%ju", (uintmax_t)cp_json_count(cost, "samples"));
+    cp_text_table_cell(table, CP_STYLE_PLAIN, "%s", cp_json_text(cost, "source"));
     if (doubtful)
-        cp_table_cell(table, CP_STYLE_BAD, "doubtful: %s before it was smoothed",
-                      cp_text_ns(text, cp_json_number(cost, "raw")));
+        cp_text_table_cell(table, CP_STYLE_BAD, "doubtful: %s before it was smoothed",
+                           cp_text_ns(text, cp_json_number(cost, "raw")));
     else
-        cp_table_cell(table, CP_STYLE_FAINT, "%s",
-                      cp_json_flag(cost, "present") ? "" : "not on this machine");
+        cp_text_table_cell(table, CP_STYLE_FAINT, "%s",
+                           cp_json_flag(cost, "present") ? "" : "not on this machine");
 }
 
 int cp_view_costs(const struct cp_view *view, const json_t *costs)
 {
-    _cleanup_table_ struct cp_table table = {0};
-    const json_t *cost;
-    size_t i;
+    _cleanup_table_ struct cp_text_table table = {0};
 
-    cp_table_init(&table, cost_columns, CP_ELEMENTS(cost_columns));
-    json_array_foreach(costs, i, cost) add_cost(&table, cost);
-    return cp_table_print(&table, view, 0);
+    cp_text_table_init(&table, cost_columns, CP_ELEMENTS(cost_columns));
+    for (size_t i = 0; i < json_array_size(costs); i++)
+        add_cost(&table, json_array_get(costs, i));
+    return cp_text_table_print(&table, view, 0);
 }

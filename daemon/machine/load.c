@@ -92,6 +92,14 @@ static int parse_stat(const char *text, const struct cp_machine *machine, struct
     return any ? 0 : -EBADMSG;
 }
 
+static bool load_allocate(struct cp_load *load, uint32_t n_cpus)
+{
+    load->n_cpus = n_cpus;
+    load->busy = calloc(n_cpus, sizeof(*load->busy));
+    load->total = calloc(n_cpus, sizeof(*load->total));
+    return load->busy && load->total;
+}
+
 int cp_load_read(const struct cp_root *root, const struct cp_machine *machine,
                  struct cp_load *ret_load)
 {
@@ -101,10 +109,7 @@ int cp_load_read(const struct cp_root *root, const struct cp_machine *machine,
 
     if (r < 0)
         return r;
-    load.n_cpus = machine->n_cpus;
-    load.busy = calloc(machine->n_cpus, sizeof(*load.busy));
-    load.total = calloc(machine->n_cpus, sizeof(*load.total));
-    if (!load.busy || !load.total)
+    if (!load_allocate(&load, machine->n_cpus))
         return -ENOMEM;
     r = parse_stat(text, machine, &load);
     if (r < 0)

@@ -96,15 +96,15 @@ const struct cp_domain *cp_machine_domain_of(const struct cp_machine *machine, e
     return &machine->domains[level][found->domain[level]];
 }
 
-/* true if one domain of a nearer level holds all of these CPUs, so that no two can have a farther
- * one as their innermost. */
-static bool lie_in_one_nearer_domain(const struct cp_machine_cpu *const *cpus, uint32_t n,
-                                     enum cp_level level)
+/* true if one domain of a nearer level holds all of these CPUs (indices into machine->cpus), so
+ * that no two can have a farther one as their innermost. */
+static bool lie_in_one_nearer_domain(const struct cp_machine *machine, const uint32_t *members,
+                                     uint32_t n, enum cp_level level)
 {
     for (unsigned nearer = CP_LEVEL_CORE; nearer < (unsigned)level; nearer++) {
         uint32_t i = 0;
 
-        while (i < n && share(cpus[0], cpus[i], nearer))
+        while (i < n && share(&machine->cpus[members[0]], &machine->cpus[members[i]], nearer))
             i++;
         if (i == n)
             return true;
@@ -114,40 +114,48 @@ static bool lie_in_one_nearer_domain(const struct cp_machine_cpu *const *cpus, u
 
 /* true if two of these CPUs, which all share the level, share nothing nearer. The check before the
  * loops makes the common "no" cheap; a "yes" is found after a few CPUs. */
-static bool have_innermost(const struct cp_machine_cpu *const *cpus, uint32_t n,
+static bool have_innermost(const struct cp_machine *machine, const uint32_t *members, uint32_t n,
                            enum cp_level level)
 {
-    if (n < 2 || lie_in_one_nearer_domain(cpus, n, level))
+    if (n < 2 || lie_in_one_nearer_domain(machine, members, n, level))
         return false;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = i + 1; k < n; k++)
-            if (shared_level(cpus[i], cpus[k]) == level)
+            if (shared_level(&machine->cpus[members[i]], &machine->cpus[members[k]]) == level)
                 return true;
     return false;
 }
 
+/* Lists the CPUs of a domain as indices into machine->cpus. */
+static uint32_t list_members(const struct cp_machine *machine, const struct cp_domain *domain,
+                             uint32_t *members)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < machine->n_cpus; i++)
+        if (machine->cpus[i].domain[domain->level] == domain->index)
+            members[n++] = i;
+    return n;
+}
+
 void cp_machine_levels_present(const struct cp_machine *machine, bool ret_present[CP_LEVEL_MAX])
 {
-    const struct cp_machine_cpu **members;
+    _cleanup_free_ uint32_t *members = calloc(machine->n_cpus, sizeof(*members));
 
     memset(ret_present, 0, CP_LEVEL_MAX * sizeof(*ret_present));
     ret_present[CP_LEVEL_CPU] = true;
-    members = calloc(machine->n_cpus, sizeof(*members));
     if (!members)
         return;
     for (unsigned level = CP_LEVEL_CORE; level <= CP_LEVEL_PACKAGE; level++)
         for (uint32_t i = 0; i < machine->n_domains[level] && !ret_present[level]; i++) {
-            uint32_t n = 0;
-            struct cp_cpu cpu;
+            uint32_t n = list_members(machine, &machine->domains[level][i], members);
 
-            cp_cpumask_foreach (cpu, &machine->domains[level][i].cpus)
-                members[n++] = cp_machine_find_cpu(machine, cpu);
-            ret_present[level] = have_innermost(members, n, (enum cp_level)level);
+            ret_present[level] = have_innermost(machine, members, n, (enum cp_level)level);
         }
     for (uint32_t i = 0; i < machine->n_cpus; i++)
-        members[i] = &machine->cpus[i];
-    ret_present[CP_LEVEL_MACHINE] = have_innermost(members, machine->n_cpus, CP_LEVEL_MACHINE);
-    free(members);
+        members[i] = i;
+    ret_present[CP_LEVEL_MACHINE] =
+        have_innermost(machine, members, machine->n_cpus, CP_LEVEL_MACHINE);
 }
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv). */

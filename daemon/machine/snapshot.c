@@ -206,17 +206,11 @@ static char *describe_source(const struct cp_machine_source *source)
     return text;
 }
 
-static int build(const struct cp_machine_source *source, uint64_t generation,
-                 const struct cp_topology *facts, const struct cp_cpu_lists *lists,
-                 struct cp_machine **ret_machine)
+static int fill(struct cp_machine *machine, const struct cp_machine_source *source,
+                const struct cp_topology *facts, const struct cp_cpu_lists *lists)
 {
-    _cleanup_machine_ struct cp_machine *machine = calloc(1, sizeof(*machine));
     int r;
 
-    if (!machine)
-        return -ENOMEM;
-    machine->n_references = 1;
-    machine->generation = generation;
     machine->live = source->kind == CP_MACHINE_LIVE;
     machine->source = describe_source(source);
     machine->model = strdup(facts->model);
@@ -227,10 +221,26 @@ static int build(const struct cp_machine_source *source, uint64_t generation,
         r = build_memory_nodes(machine, facts);
     if (r == 0)
         r = build_sets(machine, facts, lists);
+    return r;
+}
+
+static int build(const struct cp_machine_source *source, uint64_t generation,
+                 const struct cp_topology *facts, const struct cp_cpu_lists *lists,
+                 struct cp_machine **ret_machine)
+{
+    struct cp_machine *machine = calloc(1, sizeof(*machine));
+    int r;
+
+    if (!machine)
+        return -ENOMEM;
+    machine->n_references = 1;
+    machine->generation = generation;
+    r = fill(machine, source, facts, lists);
     if (r < 0)
-        return r;
-    *ret_machine = TAKE_PTR(machine);
-    return 0;
+        cp_machine_unref(machine);
+    else
+        *ret_machine = machine;
+    return r;
 }
 
 /* Reads the kernel's lists of the live or a recorded machine. */

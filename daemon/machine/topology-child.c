@@ -273,48 +273,76 @@ static int report_no_answer(const struct cp_machine_source *source, int code, in
                             : "no usable answer");
 }
 
-int cp_topology_fetch(const struct cp_machine_source *source, const char *document, size_t size,
-                      struct cp_topology *ret_topology, struct cp_error *error)
+/* Starts the child; *ret_input is the end of the pipe that its answer comes from. */
+static int child_start(const struct cp_machine_source *source, const char *document, size_t size,
+                       pid_t *ret_child, int *ret_input)
 {
-    _cleanup_free_ char *buffer = malloc(ANSWER_SIZE_MAX + 1);
-    _cleanup_close_ int input = -1;
-    size_t n = 0;
-    int wait_status = -1;
     int ends[2];
     pid_t child;
     int r;
 
-    if (!buffer)
-        return cp_error_set(error, ENOMEM, "no memory to read a machine");
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return report_no_answer(source, -errno, -1, error);
-    input = ends[0];
+        return -errno;
     child = fork();
     if (child == 0)
         child_run(source, document, size, ends[1]);
     r = child < 0 ? -errno : 0;
     close(ends[1]);
+    if (r < 0) {
+        close(ends[0]);
+        return r;
+    }
+    *ret_child = child;
+    *ret_input = ends[0];
+    return 0;
+}
+
+/* Returns the status for waitpid(2)'s macros, or -1: unknown (somebody ignores SIGCHLD). */
+static int child_reap(pid_t child)
+{
+    int wait_status;
+
+    while (waitpid(child, &wait_status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return wait_status;
+}
+
+/* Reads the child's answer into buffer[ANSWER_SIZE_MAX + 1] and understands it. */
+static int exchange(const struct cp_machine_source *source, const char *document, size_t size,
+                    char *buffer, struct cp_topology *ret_topology, struct cp_error *error)
+{
+    _cleanup_close_ int input = -1;
+    struct cp_error told = {0};
+    int wait_status;
+    size_t n = 0;
+    pid_t child = -1;
+    int r = child_start(source, document, size, &child, &input);
+
     if (r < 0)
         return report_no_answer(source, r, -1, error);
     r = receive(input, buffer, ANSWER_SIZE_MAX + 1, &n);
     if (r < 0)
         (void)kill(child, SIGKILL);
-    while (waitpid(child, &wait_status, 0) < 0)
-        if (errno != EINTR) {
-            wait_status = -1;
-            break;
-        }
-    if (r == 0) {
-        struct cp_error told = {0};
-
+    wait_status = child_reap(child);
+    if (r == 0)
         r = parse_answer(buffer, n, ret_topology, &told);
-        if (r == 0)
-            return 0;
-        if (told.code) {
-            if (error)
-                *error = told;
-            return r;
-        }
-    }
-    return report_no_answer(source, r, wait_status, error);
+    if (r < 0 && !told.code)
+        return report_no_answer(source, r, wait_status, error);
+    if (r < 0 && error)
+        *error = told;
+    return r;
+}
+
+int cp_topology_fetch(const struct cp_machine_source *source, const char *document, size_t size,
+                      struct cp_topology *ret_topology, struct cp_error *error)
+{
+    char *buffer = malloc(ANSWER_SIZE_MAX + 1);
+    int r;
+
+    if (!buffer)
+        return cp_error_set(error, ENOMEM, "no memory to read a machine");
+    r = exchange(source, document, size, buffer, ret_topology, error);
+    free(buffer);
+    return r;
 }

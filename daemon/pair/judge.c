@@ -15,12 +15,13 @@
  *    through its whole next round of work instead of ending in the sleep that shows dependence.
  *  - Load. Two that run on one CPU cannot show more than one CPU of run time.
  * Rates, latencies, and the run of the more frequent direction stay true. So hand-offs between CPUs
- * decide: each window that shows a pair apart is remembered (struct cp_pair_apart), and while the
- * pair is stacked, balance, tail, run and load are those. That ends when the program has changed:
- * when the run of the more frequent direction has more than doubled (apart, run contains the cost
- * of waking across CPUs, so it can only shrink by stacking). A pair that was never seen apart is
- * taken as it shows itself. Its tail is then an upper bound, which errs towards leaving one CPU;
- * there it is seen apart, and the move is undone if it did not pay.
+ * decide: each window that shows a pair apart is remembered by itself (struct cp_pair_apart), and
+ * while more than a fifth of the pair's hand-offs are stacked, balance, tail, run and load are
+ * those. That ends when the program has changed: when the run of the more frequent direction has
+ * more than doubled (apart, run contains the cost of waking across CPUs, so it can only shrink by
+ * stacking). A pair that was never seen apart is taken as it shows itself. Its tail is then an
+ * upper bound, which errs towards leaving one CPU; there it is seen apart, and the move is undone
+ * if it did not pay.
  *
  * The profile's tail and run are means over both directions. min(mean tail, mean run) is never
  * below the mean of the minima, so mixing errs against stacking.
@@ -30,10 +31,6 @@
 #include "base/cleanup.h"
 #include "pair/table.h"
 
-/* A verdict and a memory need so many hand-offs, as in the ledger's judgement of a placement. */
-#define MIN_HANDOFFS 20.0
-/* Up to this share of hand-offs on one CPU a pair counts as apart. */
-#define MAX_STACKED_SHARE 0.2
 #define MAX_EXCLUSIVE_FAN_OUT 1.5
 #define MIN_WIDE_FAN_OUT 4.0
 #define MIN_WIDE_UNANSWERED 0.5
@@ -69,24 +66,14 @@ static double level_share(const struct cp_pair *pair, enum cp_level level)
     return rate_hz > 0.0 ? share / rate_hz : 0.0;
 }
 
-bool cp_judge_is_seen_apart(const struct cp_pair *pair)
-{
-    double apart = 0.0;
-
-    if (pair->handoffs < MIN_HANDOFFS)
-        return false;
-    for (enum cp_level l = CP_LEVEL_CORE; l < CP_LEVEL_MAX; l++)
-        apart += level_share(pair, l);
-    return apart >= 1.0 - MAX_STACKED_SHARE;
-}
-
 /* Does what the pair showed apart still speak for it, now that it is stacked? */
 static bool apart_holds(const struct cp_pair *pair)
 {
     unsigned frequent = pair->ab.rate_hz >= pair->ba.rate_hz ? 0 : 1;
     double run_ns = frequent == 0 ? pair->ab.run_ns : pair->ba.run_ns;
 
-    return pair->apart.seen_ns != 0 && level_share(pair, CP_LEVEL_CPU) > MAX_STACKED_SHARE &&
+    return pair->apart.seen_ns != 0 &&
+           level_share(pair, CP_LEVEL_CPU) > CP_JUDGE_MAX_STACKED_SHARE &&
            run_ns <= MAX_RUN_GROWTH * (double)pair->apart.run_ns[frequent];
 }
 
@@ -221,7 +208,8 @@ void cp_pair_judge(const struct cp_pairs *pairs, const struct cp_pair *pair,
         verdict.reason = CP_WHY_FAN_OUT;
     } else if (verdict.rate_hz < policy->min_rate_hz) {
         verdict.reason = CP_WHY_BELOW_RATE;
-    } else if (pair->handoffs < MIN_HANDOFFS || profile->tail_ns <= 0.0 || profile->run_ns <= 0.0) {
+    } else if (pair->handoffs < CP_JUDGE_MIN_HANDOFFS || profile->tail_ns <= 0.0 ||
+               profile->run_ns <= 0.0) {
         verdict.reason = CP_WHY_TOO_FEW_SAMPLES;
     } else if (verdict.balance < CP_JUDGE_MIN_BALANCE) {
         verdict.reason = CP_WHY_ONE_WAY;

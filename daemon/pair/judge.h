@@ -7,6 +7,8 @@
 /* Mutual: the rarer direction has at least this share of the other's rate. */
 #define CP_JUDGE_MIN_BALANCE 0.5
 
-/* true if what the pair shows now tells how its tasks depend on each other: enough hand-offs, and
- * almost all of them between CPUs. */
-bool cp_judge_is_seen_apart(const struct cp_pair *pair);
+/* A verdict and a memory need so many hand-offs, as in the ledger's judgement of a placement. */
+#define CP_JUDGE_MIN_HANDOFFS 20.0
+
+/* Up to this share of hand-offs on one CPU a pair counts as apart. */
+#define CP_JUDGE_MAX_STACKED_SHARE 0.2

@@ -43,6 +43,14 @@ void cp_look_on_placed(struct cp_look *look, uint64_t now_ns)
     look->due_ns = CP_MIN(look->due_ns, now_ns + look->config.verify_delay_ns);
 }
 
+void cp_look_on_wait(struct cp_look *look, uint64_t now_ns, uint64_t until_ns)
+{
+    uint64_t begin = until_ns > look->config.window_ns ? until_ns - look->config.window_ns : 0;
+    uint64_t earliest = now_ns + look->config.min_hot_gap_ns;
+
+    look->due_ns = CP_MIN(look->due_ns, CP_MAX(begin, earliest));
+}
+
 void cp_look_on_end(struct cp_look *look, uint64_t now_ns, bool changed, bool watching)
 {
     const struct cp_look_config *config = &look->config;

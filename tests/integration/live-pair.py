@@ -69,7 +69,7 @@ def test(bus):
             explained = wait_for(lambda: daemon.json("explain", pair.pids[0]).get("outcome") ==
                                  "foreign-mask" and daemon.json("explain", pair.pids[0]), 20,
                                  "the outcome foreign-mask")
-            check("mask" in explained["outcome_text"], "a pair bound by others is left alone, and why")
+            check("bound" in explained["outcome_text"], "a pair bound by others is left alone, and why")
         finally:
             end(pair)
         check(all_cpus() == set(masks([daemon.process.pid])[daemon.process.pid]),

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ static inline void private_bus_start(struct private_bus *bus)
     bus->pid = fork();
     assert_true(bus->pid >= 0);
     if (bus->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* not to outlive a test that crashed */
         close(pipe_fds[0]);
         execlp("dbus-daemon", "dbus-daemon", "--nofork", "--nopidfile", config, print, NULL);
         _exit(127);

@@ -67,6 +67,37 @@ static void test_a_second_place_replaces_the_first(void **state)
     cp_journal_entry_done(&entry);
 }
 
+/* Between the record and the change a crash may come: the target before is remembered, until the
+ * new one is confirmed. */
+static void test_former_target(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct cp_journal *journal = open_journal(fixture, BOOT_A, NULL);
+    struct cp_journal_entry first = make_entry(6);
+    struct cp_journal_entry second = make_entry(6);
+    const struct cp_journal_entry *due;
+
+    assert_int_equal(cp_cpumask_set(&second.target, (struct cp_cpu){77}), 0);
+    assert_int_equal(cp_journal_place(journal, 1, &first, 1), 0);
+    assert_int_equal(cp_journal_place(journal, 2, &second, 1), 0);
+    for (unsigned i = 0; i < 600; i++) { /* compacts */
+        place(journal, 3, 1);
+        end(journal, 1);
+    }
+    cp_journal_close(journal);
+    journal = open_journal(fixture, BOOT_A, NULL);
+    assert_int_equal(cp_journal_due(journal, &due), 1);
+    assert_int_equal(due[0].decision, 2);
+    assert_true(cp_cpumask_equal(&due[0].target, &second.target));
+    assert_true(cp_cpumask_equal(&due[0].former_target, &first.target));
+    assert_int_equal(cp_journal_place(journal, 2, &second, 1), 0);
+    assert_int_equal(cp_journal_due(journal, &due), 1);
+    assert_true(cp_cpumask_is_empty(&due[0].former_target));
+    cp_journal_close(journal);
+    cp_journal_entry_done(&first);
+    cp_journal_entry_done(&second);
+}
+
 static void test_arguments_are_checked(void **state)
 {
     struct cp_journal *journal = open_journal(*state, BOOT_A, NULL);
@@ -448,6 +479,7 @@ int main(void)
         WITH_FIXTURE(test_due_survives_reopening),
         WITH_FIXTURE(test_a_set_is_one_record),
         WITH_FIXTURE(test_a_second_place_replaces_the_first),
+        WITH_FIXTURE(test_former_target),
         WITH_FIXTURE(test_arguments_are_checked),
         WITH_FIXTURE(test_lock),
         WITH_FIXTURE(test_compaction_keeps_the_file_small),

@@ -51,10 +51,26 @@ static bool split_row(char *line, struct row *row)
                             strstr(row->cells[CELL_FILE], ".tar.") != NULL);
 }
 
+/* Some trees hold 40 000 files, most of them of no use here: idle states, empty power
+ * directories, devices. */
 static void unpack(const char *archive, const char *tree)
 {
-    char *arguments[] = {(char *)"tar", (char *)"-xf", (char *)archive,
-                         (char *)"-C",  (char *)tree,  NULL};
+    char *arguments[] = {(char *)"tar",
+                         (char *)"--exclude=*/cpuidle",
+                         (char *)"--exclude=*/power",
+                         (char *)"--exclude=*/thermal_throttle",
+                         (char *)"--exclude=*/hotplug",
+                         (char *)"--exclude=*/memory[0-9]*",
+                         (char *)"--exclude=*/hugepages*",
+                         (char *)"--exclude=*/devices/pci*",
+                         (char *)"--exclude=*/acpi_cppc",
+                         (char *)"--exclude=*/microcode",
+                         (char *)"--exclude=*/sys/class",
+                         (char *)"-xf",
+                         (char *)archive,
+                         (char *)"-C",
+                         (char *)tree,
+                         NULL};
     pid_t child;
     int status;
 

@@ -303,6 +303,28 @@ static void test_stacked_and_never_apart(void **state)
     }
 }
 
+/* The kernel had the two on one CPU, then parts them: one window apart is enough, though the means
+ * are still those of the far more frequent hand-offs of before. */
+static void test_first_window_apart_counts_at_once(void **state)
+{
+    static const struct way stacked[] = {{75000, 1, 6, 6, 7}, {5100, 1, 3, 90, 90}};
+    static const struct way apart[] = {{8200, 45, 25, 40, 99}, {8200, 45, 25, 40, 99}};
+    struct cp_costs costs = vm_costs();
+    struct cp_pairs *pairs = new_pairs();
+    struct cp_pair_verdict verdict;
+
+    (void)state;
+    feed_ways(pairs, 5000 * MS, stacked, CP_LEVEL_CPU);
+    judge(pairs, 1, 2, &costs, &verdict);
+    expect("stacked", &verdict, CP_RELATION_NONE, CP_WHY_ONE_WAY);
+    feed_ways(pairs, 6000 * MS, apart, CP_LEVEL_LLC);
+    judge(pairs, 1, 2, &costs, &verdict);
+    expect("apart", &verdict, CP_RELATION_SERIAL, CP_WHY_STACKING_GAINS);
+    assert_true(verdict.profile.level[CP_LEVEL_CPU] > 0.2);
+    assert_true(verdict.stacking_gain > 0);
+    cp_pairs_free(pairs);
+}
+
 /* 20 senders × 20 receivers, each pair weak, some answers: never a pair to place. */
 static void test_hackbench(void **state)
 {
@@ -540,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_relation_does_not_depend_on_the_place),
         cmocka_unit_test(test_a_changed_program_is_seen),
         cmocka_unit_test(test_stacked_and_never_apart),
+        cmocka_unit_test(test_first_window_apart_counts_at_once),
         cmocka_unit_test(test_hackbench),
         cmocka_unit_test(test_hubs),
         cmocka_unit_test(test_a_rare_third_partner),

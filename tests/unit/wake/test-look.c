@@ -85,6 +85,24 @@ static void test_a_change_brings_the_looks_near_again(void **state)
     assert_true(look.due_ns == 100 * CP_NS_PER_S + look.config.min_interval_ns);
 }
 
+static void test_what_must_wait_is_judged_as_soon_as_it_may(void **state)
+{
+    struct cp_look look = new_look();
+    uint64_t now = CP_NS_PER_S;
+    uint64_t until = now + 200 * CP_NS_PER_MS;
+
+    (void)state;
+    cp_look_on_end(&look, now, false, true);
+    cp_look_on_wait(&look, now, until);
+    assert_true(look.due_ns + look.config.window_ns == until);
+    /* What is due at once still leaves a gap between two windows. */
+    cp_look_on_wait(&look, now, now);
+    assert_true(look.due_ns == now + look.config.min_hot_gap_ns);
+    /* A later date does not put off a nearer one. */
+    cp_look_on_wait(&look, now, now + 3600 * CP_NS_PER_S);
+    assert_true(look.due_ns == now + look.config.min_hot_gap_ns);
+}
+
 static void test_useless_hot_pairs_wait_longer_and_longer(void **state)
 {
     struct cp_look look = new_look();
@@ -117,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_no_timer_when_there_is_nothing_to_watch),
         cmocka_unit_test(test_quiet_looks_are_at_most_thirty_an_hour),
         cmocka_unit_test(test_a_change_brings_the_looks_near_again),
+        cmocka_unit_test(test_what_must_wait_is_judged_as_soon_as_it_may),
         cmocka_unit_test(test_useless_hot_pairs_wait_longer_and_longer),
     };
 
