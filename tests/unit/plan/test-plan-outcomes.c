@@ -123,6 +123,12 @@ static void bound_by_user(struct scene *scene)
     scene_mask_parse(&facts->allowed, "0");
 }
 
+static void bound_by_user_and_young(struct scene *scene)
+{
+    bound_by_user(scene);
+    scene_find_facts(scene, 11)->age_ns = 0;
+}
+
 static void bound_by_user_override(struct scene *scene)
 {
     bound_by_user(scene);
@@ -230,6 +236,20 @@ static void llc_is_saturated(struct scene *scene)
     scene_mask_parse(&scene_find_facts(scene, 10)->cpuset, "0-1,8-9");
     fill(scene, 0, 1, 970);
     fill(scene, 8, 9, 970);
+}
+
+/* The LLC has room, the two CPUs of it that the cpuset leaves have none. */
+static void cpuset_is_busy(struct scene *scene)
+{
+    overlapping(scene);
+    scene_mask_parse(&scene_find_facts(scene, 10)->cpuset, "0-1");
+    fill(scene, 0, 1, 700);
+}
+
+static void cpuset_is_less_busy(struct scene *scene)
+{
+    cpuset_is_busy(scene);
+    fill(scene, 0, 1, 500);
 }
 
 static void overlapping_with_one_common_cpu(struct scene *scene)
@@ -356,6 +376,7 @@ static const struct outcome_case outcome_cases[] = {
     {"real time", real_time, CP_OUTCOME_SCHED_CLASS, 2, 0},
     {"young", young, CP_OUTCOME_TOO_YOUNG, 2, SCENE_NOW_NS + 250000000},
     {"bound by its user", bound_by_user, CP_OUTCOME_FOREIGN_MASK, 0, 0},
+    {"bound by its user and young", bound_by_user_and_young, CP_OUTCOME_FOREIGN_MASK, 0, 0},
     {"bound by its user, override", bound_by_user_override, CP_OUTCOME_PLACE, 2, 0},
     {"other owner", other_owner, CP_OUTCOME_OTHER_OWNER, 2, 0},
     {"other owner, across", other_owner_across, CP_OUTCOME_PLACE, 2, 0},
@@ -370,6 +391,8 @@ static const struct outcome_case outcome_cases[] = {
     {"busy machine", machine_is_busy, CP_OUTCOME_NO_ROOM, 2, 0},
     {"less busy machine", machine_is_less_busy, CP_OUTCOME_PLACE, 2, 0},
     {"saturated LLC", llc_is_saturated, CP_OUTCOME_NO_ROOM, 2, 0},
+    {"busy CPUs in a free LLC", cpuset_is_busy, CP_OUTCOME_NO_ROOM, 2, 0},
+    {"less busy CPUs in a free LLC", cpuset_is_less_busy, CP_OUTCOME_PLACE, 2, 0},
     {"one common CPU", overlapping_with_one_common_cpu, CP_OUTCOME_NO_ROOM, 2, 0},
     {"settling", settling, CP_OUTCOME_SETTLING, 1, SCENE_NOW_NS + 5},
     {"backing off", backing_off, CP_OUTCOME_BACKING_OFF, 2, SCENE_NOW_NS + 9},
@@ -453,6 +476,26 @@ static void test_candidates(void **state)
     scene_done(&scene);
 }
 
+/* What else would be possible is told of placements that stand, too. */
+static void test_candidates_of_a_standing_pair(void **state)
+{
+    const struct cp_plan_finding *finding;
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    stands(&scene);
+    scene_mask_parse(&scene_find_facts(&scene, 10)->cpuset, "8-9");
+    scene_plan(&scene, &plan);
+    finding = scene_finding(&plan, 10, 11);
+    assert_int_equal(finding->outcome, CP_OUTCOME_STAND);
+    assert_true(finding->candidates[0].possible);
+    assert_false(finding->candidates[1].possible);
+    assert_true(finding->candidates[2].possible);
+    cp_plan_done(&plan);
+    scene_done(&scene);
+}
+
 /* Without a level in the statistics the CPUs on which they ran last tell. */
 static void test_level_now_from_facts(void **state)
 {
@@ -474,6 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_candidates_of_a_standing_pair),
         cmocka_unit_test(test_level_now_from_facts),
     };
 
