@@ -242,6 +242,7 @@ static int make_decision(struct cp_manager *manager, const struct cp_plan *plan,
             memcpy(decision.comm[i], task->comm, sizeof(decision.comm[i]));
             decision.tgid[i] = task->tgid;
             decision.uid[i] = task->uid;
+            decision.load += task->load;
         }
     }
     (void)snprintf(decision.policy, sizeof(decision.policy), "%s", manager->policy.name);
@@ -390,6 +391,11 @@ static bool carry_out(struct cp_manager *manager, const struct cp_plan *plan,
         return false;
     }
     end_former(manager, move);
+    if (!cp_ledger_has_room(manager->ledger)) {
+        cp_log_warning("the ledger is full of standing placements; nothing more is placed");
+        cp_cpumask_done(&decision.target);
+        return false;
+    }
     applied = apply(manager, &decision);
     if (applied)
         cp_pairs_reset_pair(manager->pairs, move->tasks[0], move->tasks[1]);
