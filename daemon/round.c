@@ -343,6 +343,8 @@ static void end_former(struct cp_manager *manager, const struct cp_plan_move *mo
     }
 }
 
+/* Takes the decision into the ledger. What cannot be recorded cannot be undone later: its masks are
+ * given back at once. */
 static void record(struct cp_manager *manager, struct cp_decision *decision,
                    enum cp_decision_state state, const char *why)
 {
@@ -354,7 +356,13 @@ static void record(struct cp_manager *manager, struct cp_decision *decision,
         (void)snprintf(decision->why, sizeof(decision->why), "%s", why);
     added = cp_ledger_add(manager->ledger, decision);
     if (!added) {
-        cp_log_error("no memory to record decision %" PRIu64, decision->id);
+        char detail[CP_ACT_DETAIL_SIZE];
+
+        cp_log_error("decision %" PRIu64 " cannot be recorded and is not carried out",
+                     decision->id);
+        for (unsigned i = 0; i < 2 && state == CP_DECISION_APPLIED; i++)
+            (void)manager->actuator->ops->release(manager->actuator, decision->tasks[i], detail);
+        cp_cpumask_done(&decision->target);
         return;
     }
     cp_log_info("decision %" PRIu64 ": %s (%s %d, %s %d), level %s: %s", added->id,
@@ -381,7 +389,9 @@ static bool carry_out(struct cp_manager *manager, const struct cp_plan *plan,
         cp_cpumask_done(&decision.target);
         return false;
     }
-    if (manager->journal && cp_journal_next_decision(manager->journal, &decision.id) < 0) {
+    if (!manager->journal) {
+        decision.id = ++manager->last_unwritten_decision;
+    } else if (cp_journal_next_decision(manager->journal, &decision.id) < 0) {
         cp_log_error("the journal gives no new decision number; nothing is moved");
         cp_cpumask_done(&decision.target);
         return false;
