@@ -69,7 +69,7 @@ static void summarise_without_pair(struct cp_manager *manager, struct cp_bus_exp
     }
     if (outcome != CP_OUTCOME_PLACE) {
         (void)snprintf(e->summary, sizeof(e->summary),
-                       "Left alone: %s. No partner of it was seen either.",
+                       "Left alone: %s No partner of it was seen either.",
                        cp_plan_outcome_explain(outcome));
         return;
     }
@@ -113,7 +113,7 @@ static void summarise_pair(struct cp_manager *manager, struct cp_bus_explanation
                        cp_relation_to_string(e->finding.verdict.relation),
                        cp_relation_reason_to_string(e->finding.verdict.reason));
     else
-        (void)snprintf(e->summary, sizeof(e->summary), "Left alone: %s.",
+        (void)snprintf(e->summary, sizeof(e->summary), "Left alone: %s",
                        cp_plan_outcome_explain(e->finding.outcome));
 }
 
