@@ -23,9 +23,11 @@ static void assert_move(const struct cp_plan *plan, pid_t a, pid_t b, enum cp_le
 {
     const struct cp_plan_move *move = scene_move(plan, a, b);
 
-    if (!move)
+    if (!move) {
         fail_msg("%d and %d: %s", a, b,
                  cp_plan_outcome_to_string(scene_finding(plan, a, b)->outcome));
+        return;
+    }
     scene_assert_target(move, cpus);
     assert_int_equal(move->level, level);
     assert_int_equal(move->rule, rule);
