@@ -228,6 +228,7 @@ static int make_decision(struct cp_manager *manager, const struct cp_plan *plan,
         .rule = move->rule,
         .relation = move->relation,
         .predicted_gain = move->gain,
+        .load = move->load,
         .hot_ns = hot_since(manager, move->tasks),
         .decided_ns = cp_now_ns(),
     };
@@ -242,7 +243,6 @@ static int make_decision(struct cp_manager *manager, const struct cp_plan *plan,
             memcpy(decision.comm[i], task->comm, sizeof(decision.comm[i]));
             decision.tgid[i] = task->tgid;
             decision.uid[i] = task->uid;
-            decision.load += task->load;
         }
     }
     (void)snprintf(decision.policy, sizeof(decision.policy), "%s", manager->policy.name);
