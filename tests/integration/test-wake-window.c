@@ -71,7 +71,14 @@ static const struct cp_wake_edge *assert_edge(const struct cp_wake_sample *sampl
 {
     const struct cp_wake_edge *edge = find_edge(sample, waker, wakee);
 
-    assert_non_null(edge);
+    if (!edge) {
+        for (size_t i = 0; i < sample->n_edges; i++)
+            printf("%d (%s) -> %d: %llu\n", (int)sample->edges[i].waker.tid,
+                   find_task(sample, sample->edges[i].waker.tid)->comm,
+                   (int)sample->edges[i].wakee.tid, (unsigned long long)sample->edges[i].handoffs);
+        fail_msg("no edge %d -> %d in %zu edges, %llu dropped", (int)waker, (int)wakee,
+                 sample->n_edges, (unsigned long long)sample->n_dropped);
+    }
     assert_true(edge->n_latency > 0);
     assert_true(edge->n_run > 0);
     assert_true(edge->n_tail > 0);

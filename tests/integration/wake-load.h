@@ -103,8 +103,10 @@ static inline void pin(int cpu)
         return;
     CPU_ZERO(&set);
     CPU_SET((unsigned)cpu, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) < 0)
+    if (sched_setaffinity(0, sizeof(set), &set) < 0) {
+        perror("load: sched_setaffinity");
         _exit(1);
+    }
 }
 
 /* Uses this much CPU time of the calling thread. */
@@ -191,8 +193,10 @@ static inline struct pair start_pair(const struct pace *pace)
             const struct sched_param priority = {.sched_priority = 1};
 
             pin(pace->cpus[side]);
-            if (pace->realtime && sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
+            if (pace->realtime && sched_setscheduler(0, SCHED_FIFO, &priority) < 0) {
+                perror("load: sched_setscheduler");
                 _exit(1);
+            }
             pass_tokens(side == 0 ? ba[0] : ab[0], side == 0 ? ab[1] : ba[1], pace, side);
         }
     assert_int_equal(write(ba[1], "x", 1), 1);
