@@ -76,9 +76,11 @@ def follows_a_cpuset(bus):
 
 def others_win(bus):
     with Daemon(bus, "--keep=always", "--costs=cpu=1us,core=2us,llc=60us") as daemon:
-        bound = start_load("pingpong", 120, 0, 1)
         free = start_placed(daemon, "pingpong", 120)
+        bound = start_load("pingpong", 120, 0, 1)
         try:
+            wait_for(lambda: daemon.json("explain", bound.pids[0]).get("outcome") ==
+                     "foreign-mask", 20, "the outcome foreign-mask")
             check(masks(bound.pids) == {bound.pids[0]: {0}, bound.pids[1]: {1}},
                   "tasks bound before are untouched")
             placed = masks(free.pids)[free.pids[0]]
