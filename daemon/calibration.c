@@ -38,11 +38,14 @@ static void save_costs(struct cp_manager *manager)
 {
     struct cp_error error = {0};
     _cleanup_free_ char *path = NULL;
+    char text[1200];
 
     if (asprintf(&path, "%s/costs.yaml", manager->config.state_directory) < 0)
         return;
-    if (cp_costs_save(&manager->costs, path, manager->fingerprint, &error) < 0)
-        cp_log_warning("cannot keep the cost table: %s", error.message);
+    if (cp_costs_save(&manager->costs, path, manager->fingerprint, &error) < 0) {
+        cp_error_format(&error, text, sizeof(text));
+        cp_log_warning("cannot keep the cost table: %s", text);
+    }
 }
 
 int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -58,8 +61,8 @@ int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, 
     calibration->running = false;
     calibration->machine = cp_machine_unref(calibration->machine);
     if (calibration->result < 0) {
-        cp_log_warning("hand-off costs could not be measured (%s); %s values are used",
-                       calibration->error.message, "the former");
+        cp_log_warning("hand-off costs could not be measured (%s); the former values are used",
+                       calibration->error.message);
     } else {
         manager->costs = calibration->costs;
         save_costs(manager);
@@ -106,6 +109,7 @@ int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error)
     _cleanup_free_ char *path = NULL;
     struct utsname kernel;
     struct cp_error reason = {0};
+    char text[1200];
     int r;
 
     cp_costs_init_default(&manager->costs);
@@ -118,8 +122,10 @@ int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error)
         return cp_error_set(error, ENOMEM, "no memory");
     cp_machine_fingerprint(manager->machine, kernel.release, manager->fingerprint);
     r = cp_costs_load(&manager->costs, path, manager->fingerprint, &reason);
-    if (r < 0)
-        cp_log_warning("the kept cost table is not used: %s", reason.message);
+    if (r < 0) {
+        cp_error_format(&reason, text, sizeof(text));
+        cp_log_warning("the kept cost table is not used: %s", text);
+    }
     if (r == 0 || all_costs_are_configured(manager))
         return 0;
     r = cp_manager_start_calibration(manager, &reason);

@@ -77,6 +77,7 @@ struct cp_manager {
     struct cp_plan last_plan;
     struct cp_ledger *ledger;
     struct cp_journal *journal; /* NULL: a newer version's journal is there, enforce is refused */
+    uint64_t last_unwritten_decision; /* without a journal, ids count from 1 in each life */
     struct cp_actuator *actuator;
     struct cp_calibration calibration;
     struct cp_bus *bus;

@@ -228,6 +228,7 @@ static int make_decision(struct cp_manager *manager, const struct cp_plan *plan,
         .rule = move->rule,
         .relation = move->relation,
         .predicted_gain = move->gain,
+        .load = move->load,
         .hot_ns = hot_since(manager, move->tasks),
         .decided_ns = cp_now_ns(),
     };
@@ -342,6 +343,8 @@ static void end_former(struct cp_manager *manager, const struct cp_plan_move *mo
     }
 }
 
+/* Takes the decision into the ledger. What cannot be recorded cannot be undone later: its masks are
+ * given back at once. */
 static void record(struct cp_manager *manager, struct cp_decision *decision,
                    enum cp_decision_state state, const char *why)
 {
@@ -353,7 +356,13 @@ static void record(struct cp_manager *manager, struct cp_decision *decision,
         (void)snprintf(decision->why, sizeof(decision->why), "%s", why);
     added = cp_ledger_add(manager->ledger, decision);
     if (!added) {
-        cp_log_error("no memory to record decision %" PRIu64, decision->id);
+        char detail[CP_ACT_DETAIL_SIZE];
+
+        cp_log_error("decision %" PRIu64 " cannot be recorded and is not carried out",
+                     decision->id);
+        for (unsigned i = 0; i < 2 && state == CP_DECISION_APPLIED; i++)
+            (void)manager->actuator->ops->release(manager->actuator, decision->tasks[i], detail);
+        cp_cpumask_done(&decision->target);
         return;
     }
     cp_log_info("decision %" PRIu64 ": %s (%s %d, %s %d), level %s: %s", added->id,
@@ -380,7 +389,9 @@ static bool carry_out(struct cp_manager *manager, const struct cp_plan *plan,
         cp_cpumask_done(&decision.target);
         return false;
     }
-    if (manager->journal && cp_journal_next_decision(manager->journal, &decision.id) < 0) {
+    if (!manager->journal) {
+        decision.id = ++manager->last_unwritten_decision;
+    } else if (cp_journal_next_decision(manager->journal, &decision.id) < 0) {
         cp_log_error("the journal gives no new decision number; nothing is moved");
         cp_cpumask_done(&decision.target);
         return false;
@@ -390,6 +401,11 @@ static bool carry_out(struct cp_manager *manager, const struct cp_plan *plan,
         return false;
     }
     end_former(manager, move);
+    if (!cp_ledger_has_room(manager->ledger)) {
+        cp_log_warning("the ledger is full of standing placements; nothing more is placed");
+        cp_cpumask_done(&decision.target);
+        return false;
+    }
     applied = apply(manager, &decision);
     if (applied)
         cp_pairs_reset_pair(manager->pairs, move->tasks[0], move->tasks[1]);

@@ -69,7 +69,7 @@ static void summarise_without_pair(struct cp_manager *manager, struct cp_bus_exp
     }
     if (outcome != CP_OUTCOME_PLACE) {
         (void)snprintf(e->summary, sizeof(e->summary),
-                       "Left alone: %s. No partner of it was seen either.",
+                       "Left alone: %s No partner of it was seen either.",
                        cp_plan_outcome_explain(outcome));
         return;
     }
@@ -113,7 +113,7 @@ static void summarise_pair(struct cp_manager *manager, struct cp_bus_explanation
                        cp_relation_to_string(e->finding.verdict.relation),
                        cp_relation_reason_to_string(e->finding.verdict.reason));
     else
-        (void)snprintf(e->summary, sizeof(e->summary), "Left alone: %s.",
+        (void)snprintf(e->summary, sizeof(e->summary), "Left alone: %s",
                        cp_plan_outcome_explain(e->finding.outcome));
 }
 
@@ -149,9 +149,13 @@ static int serve_explain(void *userdata, struct cp_task_id task, struct cp_bus_e
     if (r != 0)
         return r == CP_PROC_GONE ? CP_BUS_NO_SUCH_TASK : r;
     held = manager->actuator->ops->find(manager->actuator, task);
-    if (held && (r = cp_cpumask_copy(&e.former_mask, held->original)) < 0) {
-        cp_bus_explanation_done(&e);
-        return r;
+    if (held) {
+        e.facts.user_mask = held->had_user_mask ? CP_USER_MASK_SET : CP_USER_MASK_NONE;
+        r = cp_cpumask_copy(&e.former_mask, held->original);
+        if (r < 0) {
+            cp_bus_explanation_done(&e);
+            return r;
+        }
     }
     e.decision = cp_ledger_find_task(manager->ledger, task);
     pair = cp_pairs_strongest(manager->pairs, task);

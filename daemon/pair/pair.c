@@ -45,7 +45,7 @@ struct cp_pairs *cp_pairs_new(const struct cp_pairs_config *config)
 struct cp_pairs *cp_pairs_free(struct cp_pairs *pairs)
 {
     if (pairs) {
-        cp_table_done(pairs);
+        cp_pair_table_done(pairs);
         free(pairs);
     }
     return NULL;
@@ -71,13 +71,13 @@ static int reserve_for(struct cp_pairs *pairs, const struct cp_wake_sample *samp
     size_t n_new_tasks = 0;
 
     for (size_t i = 0; i < sample->n_edges; i++)
-        if (cp_table_find_pair(pairs, sample->edges[i].waker, sample->edges[i].wakee) ==
+        if (cp_pair_table_find_pair(pairs, sample->edges[i].waker, sample->edges[i].wakee) ==
             CP_PLACE_NONE)
             n_new_pairs++;
     for (size_t i = 0; i < sample->n_tasks; i++)
-        if (cp_table_find_task(pairs, sample->tasks[i].id) == CP_PLACE_NONE)
+        if (cp_pair_table_find_task(pairs, sample->tasks[i].id) == CP_PLACE_NONE)
             n_new_tasks++;
-    return cp_table_reserve(pairs, n_new_pairs, n_new_tasks);
+    return cp_pair_table_reserve(pairs, n_new_pairs, n_new_tasks);
 }
 
 static void decay_direction(struct cp_direction *direction, struct cp_direction_weights *weights,
@@ -161,7 +161,7 @@ static void merge_tasks(struct cp_pairs *pairs, const struct cp_wake_sample *sam
 {
     for (size_t i = 0; i < sample->n_tasks; i++) {
         const struct cp_wake_task *seen = &sample->tasks[i];
-        uint32_t place = cp_table_find_task(pairs, seen->id);
+        uint32_t place = cp_pair_table_find_task(pairs, seen->id);
         struct cp_task_entry *entry;
 
         if (seen->id.tid == 0)
@@ -169,7 +169,7 @@ static void merge_tasks(struct cp_pairs *pairs, const struct cp_wake_sample *sam
         if (place != CP_PLACE_NONE) {
             entry = &pairs->tasks[place];
         } else {
-            entry = cp_table_add_task(pairs, seen->id);
+            entry = cp_pair_table_add_task(pairs, seen->id);
             entry->window_s = window_s;
         }
         entry->task.tgid = seen->tgid;
@@ -191,17 +191,17 @@ static void merge_edges(struct cp_pairs *pairs, const struct cp_wake_sample *sam
 {
     for (size_t i = 0; i < sample->n_edges; i++) {
         const struct cp_wake_edge *edge = &sample->edges[i];
-        uint32_t place = cp_table_find_pair(pairs, edge->waker, edge->wakee);
+        uint32_t place = cp_pair_table_find_pair(pairs, edge->waker, edge->wakee);
         struct cp_pair_entry *entry;
         bool forward;
 
-        if (!edge_counts(edge) || cp_table_find_task(pairs, edge->waker) == CP_PLACE_NONE ||
-            cp_table_find_task(pairs, edge->wakee) == CP_PLACE_NONE)
+        if (!edge_counts(edge) || cp_pair_table_find_task(pairs, edge->waker) == CP_PLACE_NONE ||
+            cp_pair_table_find_task(pairs, edge->wakee) == CP_PLACE_NONE)
             continue;
         if (place != CP_PLACE_NONE) {
             entry = &pairs->pairs[place];
         } else {
-            entry = cp_table_add_pair(pairs, edge->waker, edge->wakee);
+            entry = cp_pair_table_add_pair(pairs, edge->waker, edge->wakee);
             entry->window_s = window_s;
             entry->pair.first_seen_ns = sample->begin_ns;
         }
@@ -280,7 +280,7 @@ static void note_apart(struct cp_pair *pair, const struct cp_wake_sample *sample
     const struct cp_wake_edge *edges[] = {find_edge(sample, pair->a, pair->b),
                                           find_edge(sample, pair->b, pair->a)};
     struct cp_pair_apart apart = {.seen_ns = sample->end_ns};
-    double n = 0.0;
+    double n = 0.0; /* hand-offs whose level is known: windows cut off the last ones */
     double n_apart = 0.0;
 
     for (unsigned i = 0; i < CP_ELEMENTS(edges); i++) {
@@ -288,9 +288,10 @@ static void note_apart(struct cp_pair *pair, const struct cp_wake_sample *sample
 
         if (!edge)
             continue;
-        n += (double)edge->handoffs;
-        for (enum cp_level l = CP_LEVEL_CORE; l < CP_LEVEL_MAX; l++)
-            n_apart += (double)edge->level[l];
+        for (enum cp_level l = CP_LEVEL_CPU; l < CP_LEVEL_MAX; l++) {
+            n += (double)edge->level[l];
+            n_apart += l != CP_LEVEL_CPU ? (double)edge->level[l] : 0.0;
+        }
         apart.rate_hz[i] = (float)((double)edge->handoffs / window_s);
         if (edge->n_tail > 0)
             apart.tail_ns[i] = (float)((double)edge->tail_ns / (double)edge->n_tail);
@@ -309,7 +310,7 @@ static void note_all_apart(struct cp_pairs *pairs, const struct cp_wake_sample *
 {
     for (size_t i = 0; i < sample->n_edges; i++) {
         const struct cp_wake_edge *edge = &sample->edges[i];
-        uint32_t place = cp_table_find_pair(pairs, edge->waker, edge->wakee);
+        uint32_t place = cp_pair_table_find_pair(pairs, edge->waker, edge->wakee);
 
         if (place != CP_PLACE_NONE && pairs->pairs[place].pair.apart.seen_ns != sample->end_ns)
             note_apart(&pairs->pairs[place].pair, sample, window_s);
@@ -345,7 +346,7 @@ int cp_pairs_feed(struct cp_pairs *pairs, const struct cp_wake_sample *sample)
 
 static void reset_task(struct cp_pairs *pairs, struct cp_task_id task)
 {
-    uint32_t place = cp_table_find_task(pairs, task);
+    uint32_t place = cp_pair_table_find_task(pairs, task);
 
     if (place != CP_PLACE_NONE) {
         struct cp_task_entry *entry = &pairs->tasks[place];
@@ -357,7 +358,7 @@ static void reset_task(struct cp_pairs *pairs, struct cp_task_id task)
 
 void cp_pairs_reset_pair(struct cp_pairs *pairs, struct cp_task_id a, struct cp_task_id b)
 {
-    uint32_t place = cp_table_find_pair(pairs, a, b);
+    uint32_t place = cp_pair_table_find_pair(pairs, a, b);
 
     if (place != CP_PLACE_NONE) {
         struct cp_pair_entry *entry = &pairs->pairs[place];
@@ -375,12 +376,12 @@ void cp_pairs_reset_pair(struct cp_pairs *pairs, struct cp_task_id a, struct cp_
 
 void cp_pairs_forget_task(struct cp_pairs *pairs, struct cp_task_id task)
 {
-    uint32_t place = cp_table_find_task(pairs, task);
+    uint32_t place = cp_pair_table_find_task(pairs, task);
 
     if (place == CP_PLACE_NONE)
         return;
     pairs->tasks[place].drop = true;
-    (void)cp_table_sweep(pairs);
+    (void)cp_pair_table_sweep(pairs);
     cp_strength_relate(pairs);
 }
 
@@ -394,14 +395,14 @@ size_t cp_pairs_list(struct cp_pairs *pairs, const struct cp_pair *const **ret_p
 const struct cp_pair *cp_pairs_find(const struct cp_pairs *pairs, struct cp_task_id a,
                                     struct cp_task_id b)
 {
-    uint32_t place = cp_table_find_pair(pairs, a, b);
+    uint32_t place = cp_pair_table_find_pair(pairs, a, b);
 
     return place != CP_PLACE_NONE ? &pairs->pairs[place].pair : NULL;
 }
 
 const struct cp_pair *cp_pairs_strongest(const struct cp_pairs *pairs, struct cp_task_id task)
 {
-    uint32_t place = cp_table_find_task(pairs, task);
+    uint32_t place = cp_pair_table_find_task(pairs, task);
 
     if (place == CP_PLACE_NONE || pairs->tasks[place].strongest == CP_PLACE_NONE)
         return NULL;
@@ -410,7 +411,7 @@ const struct cp_pair *cp_pairs_strongest(const struct cp_pairs *pairs, struct cp
 
 const struct cp_pair_task *cp_pairs_find_task(const struct cp_pairs *pairs, struct cp_task_id task)
 {
-    uint32_t place = cp_table_find_task(pairs, task);
+    uint32_t place = cp_pair_table_find_task(pairs, task);
 
     return place != CP_PLACE_NONE ? &pairs->tasks[place].task : NULL;
 }

@@ -70,8 +70,8 @@ void cp_strength_relate(struct cp_pairs *pairs)
     }
     for (size_t i = 0; i < pairs->n_pairs; i++) {
         const struct cp_pair *pair = &pairs->pairs[i].pair;
-        struct cp_task_entry *ends[] = {&pairs->tasks[cp_table_find_task(pairs, pair->a)],
-                                        &pairs->tasks[cp_table_find_task(pairs, pair->b)]};
+        struct cp_task_entry *ends[] = {&pairs->tasks[cp_pair_table_find_task(pairs, pair->a)],
+                                        &pairs->tasks[cp_pair_table_find_task(pairs, pair->b)]};
 
         add_wakes(ends[0], &pair->ab, &pair->ba);
         add_wakes(ends[1], &pair->ba, &pair->ab);
@@ -113,7 +113,7 @@ static void forget_unseen(struct cp_pairs *pairs)
         any |= entry->drop;
     }
     if (any)
-        (void)cp_table_sweep(pairs);
+        (void)cp_pair_table_sweep(pairs);
 }
 
 static void evict_pairs(struct cp_pairs *pairs)
@@ -125,8 +125,9 @@ static void evict_pairs(struct cp_pairs *pairs)
     excess = pairs->n_pairs - pairs->config.max_pairs;
     cp_strength_sort(pairs);
     for (size_t i = pairs->n_pairs - excess; i < pairs->n_pairs; i++)
-        pairs->pairs[cp_table_find_pair(pairs, pairs->order[i]->a, pairs->order[i]->b)].drop = true;
-    pairs->n_evicted += cp_table_sweep(pairs);
+        pairs->pairs[cp_pair_table_find_pair(pairs, pairs->order[i]->a, pairs->order[i]->b)].drop =
+            true;
+    pairs->n_evicted += cp_pair_table_sweep(pairs);
 }
 
 /* The strongest first; of equal ones that seen last. */
@@ -154,7 +155,7 @@ static bool evict_tasks(struct cp_pairs *pairs)
             pairs);
     for (size_t i = pairs->config.max_tasks; i < pairs->n_tasks; i++)
         pairs->tasks[pairs->task_order[i]].drop = true;
-    pairs->n_evicted += cp_table_sweep(pairs);
+    pairs->n_evicted += cp_pair_table_sweep(pairs);
     return true;
 }
 

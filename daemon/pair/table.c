@@ -139,7 +139,7 @@ static int reserve_tasks(struct cp_pairs *pairs, size_t n)
     return CP_MIN(r, 0);
 }
 
-int cp_table_reserve(struct cp_pairs *pairs, size_t n_more_pairs, size_t n_more_tasks)
+int cp_pair_table_reserve(struct cp_pairs *pairs, size_t n_more_pairs, size_t n_more_tasks)
 {
     int r;
 
@@ -153,7 +153,8 @@ int cp_table_reserve(struct cp_pairs *pairs, size_t n_more_pairs, size_t n_more_
     return reserve_tasks(pairs, pairs->n_tasks + n_more_tasks);
 }
 
-uint32_t cp_table_find_pair(const struct cp_pairs *pairs, struct cp_task_id a, struct cp_task_id b)
+uint32_t cp_pair_table_find_pair(const struct cp_pairs *pairs, struct cp_task_id a,
+                                 struct cp_task_id b)
 {
     const struct cp_index *index = &pairs->pair_index;
     size_t mask = index->n_slots - 1;
@@ -175,7 +176,7 @@ uint32_t cp_table_find_pair(const struct cp_pairs *pairs, struct cp_task_id a, s
     return CP_PLACE_NONE;
 }
 
-uint32_t cp_table_find_task(const struct cp_pairs *pairs, struct cp_task_id task)
+uint32_t cp_pair_table_find_task(const struct cp_pairs *pairs, struct cp_task_id task)
 {
     const struct cp_index *index = &pairs->task_index;
     size_t mask = index->n_slots - 1;
@@ -188,8 +189,8 @@ uint32_t cp_table_find_task(const struct cp_pairs *pairs, struct cp_task_id task
     return CP_PLACE_NONE;
 }
 
-struct cp_pair_entry *cp_table_add_pair(struct cp_pairs *pairs, struct cp_task_id a,
-                                        struct cp_task_id b)
+struct cp_pair_entry *cp_pair_table_add_pair(struct cp_pairs *pairs, struct cp_task_id a,
+                                             struct cp_task_id b)
 {
     struct cp_pair_entry *entry = &pairs->pairs[pairs->n_pairs];
     bool rising = cp_task_id_compare(a, b) < 0;
@@ -201,7 +202,7 @@ struct cp_pair_entry *cp_table_add_pair(struct cp_pairs *pairs, struct cp_task_i
     return entry;
 }
 
-struct cp_task_entry *cp_table_add_task(struct cp_pairs *pairs, struct cp_task_id task)
+struct cp_task_entry *cp_pair_table_add_task(struct cp_pairs *pairs, struct cp_task_id task)
 {
     struct cp_task_entry *entry = &pairs->tasks[pairs->n_tasks];
 
@@ -211,7 +212,7 @@ struct cp_task_entry *cp_table_add_task(struct cp_pairs *pairs, struct cp_task_i
     return entry;
 }
 
-size_t cp_table_sweep(struct cp_pairs *pairs)
+size_t cp_pair_table_sweep(struct cp_pairs *pairs)
 {
     size_t n_before = pairs->n_pairs + pairs->n_tasks;
     size_t kept = 0;
@@ -227,8 +228,8 @@ size_t cp_table_sweep(struct cp_pairs *pairs)
     for (size_t i = 0; i < pairs->n_pairs; i++) {
         const struct cp_pair_entry *entry = &pairs->pairs[i];
 
-        if (!entry->drop && cp_table_find_task(pairs, entry->pair.a) != CP_PLACE_NONE &&
-            cp_table_find_task(pairs, entry->pair.b) != CP_PLACE_NONE)
+        if (!entry->drop && cp_pair_table_find_task(pairs, entry->pair.a) != CP_PLACE_NONE &&
+            cp_pair_table_find_task(pairs, entry->pair.b) != CP_PLACE_NONE)
             pairs->pairs[kept++] = *entry;
     }
     pairs->n_pairs = kept;
@@ -238,7 +239,7 @@ size_t cp_table_sweep(struct cp_pairs *pairs)
     return n_before - pairs->n_pairs - pairs->n_tasks;
 }
 
-void cp_table_done(struct cp_pairs *pairs)
+void cp_pair_table_done(struct cp_pairs *pairs)
 {
     free(pairs->pairs);
     free(pairs->tasks);

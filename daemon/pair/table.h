@@ -4,8 +4,8 @@
  * index from ids to places. Knows nothing of windows, decay or relations (pair.c, judge.c).
  * Private to pair/.
  *
- * What can fail is kept apart: cp_table_reserve() allocates, everything else cannot fail. Places
- * and pointers hold until the next cp_table_reserve() or cp_table_sweep().
+ * What can fail is kept apart: cp_pair_table_reserve() allocates, everything else cannot fail.
+ * Places and pointers hold until the next cp_pair_table_reserve() or cp_pair_table_sweep().
  */
 #pragma once
 
@@ -71,19 +71,20 @@ struct cp_pairs {
 
 /* Rooms for so many pairs and tasks more, beyond the bounds too: a window is taken in first, then
  * the weakest go. -ENOMEM: nothing is lost. */
-int cp_table_reserve(struct cp_pairs *pairs, size_t n_more_pairs, size_t n_more_tasks);
+int cp_pair_table_reserve(struct cp_pairs *pairs, size_t n_more_pairs, size_t n_more_tasks);
 
 /* Place of a pair (in either order of its tasks) or task, CP_PLACE_NONE if unknown. */
-uint32_t cp_table_find_pair(const struct cp_pairs *pairs, struct cp_task_id a, struct cp_task_id b);
-uint32_t cp_table_find_task(const struct cp_pairs *pairs, struct cp_task_id task);
+uint32_t cp_pair_table_find_pair(const struct cp_pairs *pairs, struct cp_task_id a,
+                                 struct cp_task_id b);
+uint32_t cp_pair_table_find_task(const struct cp_pairs *pairs, struct cp_task_id task);
 
 /* Adds an unknown pair or task, zeroed but for its ids; room must be reserved. */
-struct cp_pair_entry *cp_table_add_pair(struct cp_pairs *pairs, struct cp_task_id a,
-                                        struct cp_task_id b);
-struct cp_task_entry *cp_table_add_task(struct cp_pairs *pairs, struct cp_task_id task);
+struct cp_pair_entry *cp_pair_table_add_pair(struct cp_pairs *pairs, struct cp_task_id a,
+                                             struct cp_task_id b);
+struct cp_task_entry *cp_pair_table_add_task(struct cp_pairs *pairs, struct cp_task_id task);
 
 /* Removes entries marked drop, and pairs of which a task is not in the table. Returns how many
  * pairs and tasks went. */
-size_t cp_table_sweep(struct cp_pairs *pairs);
+size_t cp_pair_table_sweep(struct cp_pairs *pairs);
 
-void cp_table_done(struct cp_pairs *pairs);
+void cp_pair_table_done(struct cp_pairs *pairs);

@@ -5,35 +5,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The tasks of a hold or pair in an order of their own: the lower id first; a single task comes
- * before its "other" of TID 0, whatever the ids. */
-struct hold_key {
-    struct cp_task_id first;
-    struct cp_task_id second;
-};
-
-static struct hold_key hold_key(struct cp_task_id a, struct cp_task_id b)
+static struct cp_holds_entry make_entry(struct cp_task_id a, struct cp_task_id b,
+                                        const struct cp_plan_hold *hold)
 {
-    if (b.tid != 0 && cp_task_id_compare(b, a) < 0)
-        return (struct hold_key){b, a};
-    return (struct hold_key){a, b.tid != 0 ? b : (struct cp_task_id){0}};
+    if (b.tid == 0)
+        return (struct cp_holds_entry){{a, {0}}, hold};
+    if (cp_task_id_compare(b, a) < 0)
+        return (struct cp_holds_entry){{b, a}, hold};
+    return (struct cp_holds_entry){{a, b}, hold};
 }
 
-static int hold_key_compare(const struct hold_key *a, const struct hold_key *b)
+static int compare_entries(const void *a, const void *b)
 {
-    int c = cp_task_id_compare(a->first, b->first);
+    const struct cp_holds_entry *x = a;
+    const struct cp_holds_entry *y = b;
+    int order = cp_task_id_compare(x->tasks[0], y->tasks[0]);
 
-    return c != 0 ? c : cp_task_id_compare(a->second, b->second);
-}
-
-static int compare_holds(const void *a, const void *b)
-{
-    const struct cp_plan_hold *x = *(const struct cp_plan_hold *const *)a;
-    const struct cp_plan_hold *y = *(const struct cp_plan_hold *const *)b;
-    const struct hold_key key_x = hold_key(x->tasks[0], x->tasks[1]);
-    const struct hold_key key_y = hold_key(y->tasks[0], y->tasks[1]);
-
-    return hold_key_compare(&key_x, &key_y);
+    return order != 0 ? order : cp_task_id_compare(x->tasks[1], y->tasks[1]);
 }
 
 int cp_holds_init(struct cp_holds *index, const struct cp_plan_hold *holds, size_t n_holds)
@@ -46,8 +34,8 @@ int cp_holds_init(struct cp_holds *index, const struct cp_plan_hold *holds, size
         return -ENOMEM;
     index->n = n_holds;
     for (size_t i = 0; i < n_holds; i++)
-        index->sorted[i] = &holds[i];
-    qsort(index->sorted, n_holds, sizeof(*index->sorted), compare_holds);
+        index->sorted[i] = make_entry(holds[i].tasks[0], holds[i].tasks[1], &holds[i]);
+    qsort(index->sorted, n_holds, sizeof(*index->sorted), compare_entries);
     return 0;
 }
 
@@ -69,27 +57,22 @@ static bool is_stronger(const struct cp_plan_hold *a, const struct cp_plan_hold 
 static const struct cp_plan_hold *find_exactly(const struct cp_holds *index, struct cp_task_id a,
                                                struct cp_task_id b, uint64_t now_ns)
 {
-    const struct hold_key key = hold_key(a, b);
+    const struct cp_holds_entry key = make_entry(a, b, NULL);
     const struct cp_plan_hold *best = NULL;
     size_t low = 0;
     size_t high = index->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct cp_plan_hold *hold = index->sorted[middle];
-        const struct hold_key other = hold_key(hold->tasks[0], hold->tasks[1]);
 
-        if (hold_key_compare(&other, &key) < 0)
+        if (compare_entries(&index->sorted[middle], &key) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < index->n; low++) {
-        const struct cp_plan_hold *hold = index->sorted[low];
-        const struct hold_key other = hold_key(hold->tasks[0], hold->tasks[1]);
+    for (; low < index->n && compare_entries(&index->sorted[low], &key) == 0; low++) {
+        const struct cp_plan_hold *hold = index->sorted[low].hold;
 
-        if (hold_key_compare(&other, &key) != 0)
-            break;
         if (hold->until_ns > now_ns && (!best || is_stronger(hold, best)))
             best = hold;
     }

@@ -4,9 +4,14 @@
 
 #include "plan/plan.h"
 
+struct cp_holds_entry {
+    struct cp_task_id tasks[2]; /* the lower id first; of one task: the second is zero */
+    const struct cp_plan_hold *hold;
+};
+
 struct cp_holds {
     size_t n;
-    const struct cp_plan_hold **sorted; /* by tasks, the lower id first; borrowed holds */
+    struct cp_holds_entry *sorted; /* by tasks */
 };
 
 /* Borrows the holds. -ENOMEM. */

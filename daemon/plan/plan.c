@@ -85,6 +85,9 @@ static void lift_placement(struct cp_planner *planner, size_t index)
 {
     const struct cp_plan_placement *placement = &planner->input->placements[index];
 
+    /* Its CPUs went offline: the kernel has let the tasks go anywhere. */
+    if (!cp_cpumask_intersects(placement->target, &planner->input->machine->usable))
+        return;
     for (unsigned i = 0; i < 2; i++) {
         size_t fact = cp_planner_find_facts(planner->input, placement->tasks[i]);
         struct cp_room_lift lift;

@@ -98,15 +98,14 @@ struct cp_plan_finding {
 };
 
 /*
- * A placement that stands. Also a claim: its CPUs count as taken by load. For a fresh one pass
- * cp_plan_move.load, since the statistics of its tasks begin anew. A task has at most one
- * placement.
+ * A placement that stands. Also a claim: its CPUs count as taken by load. A task has at most one.
+ * One of which no CPU is usable any more does not count: its pair is planned anew.
  */
 struct cp_plan_placement {
     struct cp_task_id tasks[2];
     enum cp_level level;
     const struct cp_cpumask *target; /* borrowed */
-    double load;                     /* CPUs; for a fresh placement the load predicted */
+    double load;                     /* CPUs; for a fresh placement cp_plan_move.load */
     uint64_t since_ns;
 };
 

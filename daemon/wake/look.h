@@ -41,8 +41,8 @@ void cp_look_on_hot(struct cp_look *look, uint64_t now_ns);
 /* Something was placed and must be verified. */
 void cp_look_on_placed(struct cp_look *look, uint64_t now_ns);
 
-/* Something that must wait (a task too young, settling, backing off) may be judged from until_ns on:
- * a window is to end just after. */
+/* Something that must wait (a task too young, settling, backing off) may be judged from until_ns
+ * on: a window is to end just after. */
 void cp_look_on_wait(struct cp_look *look, uint64_t now_ns, uint64_t until_ns);
 
 /* A window has ended. changed: it led to a move or a verdict. watching: there is a placement or a

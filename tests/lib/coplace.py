@@ -77,7 +77,8 @@ class Bus:
         config.write_text(BUS_CONFIG.format(path=socket))
         self.address = f"unix:path={socket}"
         self.process = subprocess.Popen(
-            ["dbus-daemon", f"--config-file={config}", "--nofork", "--nopidfile"])
+            ["dbus-daemon", f"--config-file={config}", "--nofork", "--nopidfile"],
+            stderr=subprocess.DEVNULL)
         wait_for(socket.exists, 10, "the private D-Bus")
 
     def close(self):

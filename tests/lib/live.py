@@ -41,6 +41,21 @@ def wait_placed(pids, seconds=15):
     wait_for(lambda: are_on_one_cpu(pids), seconds, f"a placement of {pids}")
 
 
+def start_placed(daemon, *command, tries=6):
+    """A free pair that coplaced has placed. Beside other load the kernel may pack a pair onto one
+    CPU by itself, or leave no room: then there is nothing to place, and another pair is tried."""
+    for _ in range(tries):
+        load = start_load(*command)
+        try:
+            wait_placed(load.pids, 5)
+            return load
+        except Failure:
+            explained = daemon.json("explain", load.pids[0])
+            print(f"not placed ({explained.get('outcome')}), once more", flush=True)
+            end(load)
+    raise Failure(f"{tries} pairs in a row were not placed: {explained['summary']}")
+
+
 def all_cpus():
     return os.sched_getaffinity(0)
 
@@ -66,4 +81,4 @@ def main(test):
 
 
 __all__ = ["Bus", "Daemon", "Failure", "all_cpus", "are_on_one_cpu", "check", "end", "main", "masks",
-           "skip", "start_load", "wait_for", "wait_placed"]
+           "skip", "start_load", "start_placed", "wait_for", "wait_placed"]

@@ -340,6 +340,15 @@ static void test_placements(void **state)
     /* Fresh: nothing measured since, so the load at the decision. */
     assert_int_equal(placements[1].tasks[0].tid, 5);
     assert_true(placements[1].load == 0.4);
+    /* A window that shows one of the two tells nothing of both. */
+    for (pid_t seen = 5; seen <= 6; seen++) {
+        cp_pairs_reset_pair(pairs, task_id(5), task_id(6));
+        feed_begin(&feed, 1000 * MS, 2000 * MS);
+        feed_edge(&feed, task_id(seen), task_id(9), 1000, CP_LEVEL_CPU, US, US, US);
+        feed_into(&feed, pairs);
+        assert_int_equal(cp_ledger_placements(ledger, pairs, &placements), 2);
+        assert_true(placements[1].load == 0.4);
+    }
     cp_pairs_free(pairs);
     cp_ledger_free(ledger);
 }

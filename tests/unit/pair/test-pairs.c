@@ -117,6 +117,34 @@ static void test_means_and_decay(void **state)
     cp_pairs_free(pairs);
 }
 
+/* Every mean fades by its own number of samples. */
+static void test_each_mean_decays(void **state)
+{
+    struct cp_pairs *pairs = new_pairs();
+    const struct cp_pair *pair;
+    struct feed feed;
+
+    (void)state;
+    feed_begin(&feed, 0, 1000 * MS);
+    feed_edge(&feed, task_id(1), task_id(2), 400, LLC, 10 * US, 20 * US, 30 * US);
+    feed_into(&feed, pairs);
+    feed_begin(&feed, 4000 * MS, 5000 * MS);
+    feed_edge(&feed, task_id(1), task_id(2), 100, CP_LEVEL_CPU, 40 * US, 50 * US, 60 * US)->slept =
+        0;
+    feed_into(&feed, pairs);
+    /* Two half-lives: 100 of either kind. */
+    pair = cp_pairs_find(pairs, task_id(1), task_id(2));
+    assert_near(pair->ab.latency_ns, 25000);
+    assert_near(pair->ab.tail_ns, 35000);
+    assert_near(pair->ab.run_ns, 45000);
+    assert_near(pair->ab.slept_share, 0.5);
+    assert_near(pair->ab.level[CP_LEVEL_LLC], 0.5);
+    assert_near(pair->ab.level[CP_LEVEL_CPU], 0.5);
+    assert_near(pair->ab.rate_hz, 200 / 1.25);
+    assert_near(cp_pairs_find_task(pairs, task_id(2))->load, (0.012 / 4 + 0.006) / 1.25);
+    cp_pairs_free(pairs);
+}
+
 static void test_unseen_fades_and_is_forgotten(void **state)
 {
     struct cp_pairs *pairs = new_pairs();
@@ -369,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_first_window_sets),
         cmocka_unit_test(test_directions_are_told_apart),
         cmocka_unit_test(test_means_and_decay),
+        cmocka_unit_test(test_each_mean_decays),
         cmocka_unit_test(test_unseen_fades_and_is_forgotten),
         cmocka_unit_test(test_one_missed_window_forgets_nothing),
         cmocka_unit_test(test_reset_starts_anew),

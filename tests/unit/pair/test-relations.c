@@ -303,6 +303,27 @@ static void test_stacked_and_never_apart(void **state)
     }
 }
 
+/* Stacking hides answers and makes none: two who answer each other there are mutual, whatever they
+ * were apart. */
+static void test_mutual_while_stacked(void **state)
+{
+    static const struct way apart[] = {{8000, 45, 25, 40, 99}, {800, 45, 25, 40, 99}};
+    static const struct way stacked[] = {{70000, 1, 3, 6, 99}, {69000, 1, 3, 6, 99}};
+    struct cp_costs costs = vm_costs();
+    struct cp_pairs *pairs = new_pairs();
+    struct cp_pair_verdict verdict;
+
+    (void)state;
+    feed_ways(pairs, 5000 * MS, apart, CP_LEVEL_LLC);
+    judge(pairs, 1, 2, &costs, &verdict);
+    expect("apart", &verdict, CP_RELATION_NONE, CP_WHY_ONE_WAY);
+    cp_pairs_reset_pair(pairs, task_id(1), task_id(2));
+    feed_ways(pairs, 7000 * MS, stacked, CP_LEVEL_CPU);
+    judge(pairs, 1, 2, &costs, &verdict);
+    expect("stacked", &verdict, CP_RELATION_SERIAL, CP_WHY_STACKING_GAINS);
+    cp_pairs_free(pairs);
+}
+
 /* The kernel had the two on one CPU, then parts them: one window apart is enough, though the means
  * are still those of the far more frequent hand-offs of before. */
 static void test_first_window_apart_counts_at_once(void **state)
@@ -562,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_relation_does_not_depend_on_the_place),
         cmocka_unit_test(test_a_changed_program_is_seen),
         cmocka_unit_test(test_stacked_and_never_apart),
+        cmocka_unit_test(test_mutual_while_stacked),
         cmocka_unit_test(test_first_window_apart_counts_at_once),
         cmocka_unit_test(test_hackbench),
         cmocka_unit_test(test_hubs),

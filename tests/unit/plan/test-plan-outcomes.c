@@ -123,6 +123,12 @@ static void bound_by_user(struct scene *scene)
     scene_mask_parse(&facts->allowed, "0");
 }
 
+static void bound_by_user_and_young(struct scene *scene)
+{
+    bound_by_user(scene);
+    scene_find_facts(scene, 11)->age_ns = 0;
+}
+
 static void bound_by_user_override(struct scene *scene)
 {
     bound_by_user(scene);
@@ -232,6 +238,20 @@ static void llc_is_saturated(struct scene *scene)
     fill(scene, 8, 9, 970);
 }
 
+/* The LLC has room, the two CPUs of it that the cpuset leaves have none. */
+static void cpuset_is_busy(struct scene *scene)
+{
+    overlapping(scene);
+    scene_mask_parse(&scene_find_facts(scene, 10)->cpuset, "0-1");
+    fill(scene, 0, 1, 700);
+}
+
+static void cpuset_is_less_busy(struct scene *scene)
+{
+    cpuset_is_busy(scene);
+    fill(scene, 0, 1, 500);
+}
+
 static void overlapping_with_one_common_cpu(struct scene *scene)
 {
     overlapping(scene);
@@ -301,6 +321,12 @@ static void stands(struct scene *scene)
     scene_add_placement(scene, 11, 10, CP_LEVEL_CPU, "0", 0.4);
 }
 
+static void stood_on_a_cpu_that_went(struct scene *scene)
+{
+    stands(scene);
+    scene_isolate(scene, 0, 0);
+}
+
 /* What would stop a move does not make a good placement a bad one. */
 static void stands_while_settling(struct scene *scene)
 {
@@ -356,6 +382,7 @@ static const struct outcome_case outcome_cases[] = {
     {"real time", real_time, CP_OUTCOME_SCHED_CLASS, 2, 0},
     {"young", young, CP_OUTCOME_TOO_YOUNG, 2, SCENE_NOW_NS + 250000000},
     {"bound by its user", bound_by_user, CP_OUTCOME_FOREIGN_MASK, 0, 0},
+    {"bound by its user and young", bound_by_user_and_young, CP_OUTCOME_FOREIGN_MASK, 0, 0},
     {"bound by its user, override", bound_by_user_override, CP_OUTCOME_PLACE, 2, 0},
     {"other owner", other_owner, CP_OUTCOME_OTHER_OWNER, 2, 0},
     {"other owner, across", other_owner_across, CP_OUTCOME_PLACE, 2, 0},
@@ -370,6 +397,8 @@ static const struct outcome_case outcome_cases[] = {
     {"busy machine", machine_is_busy, CP_OUTCOME_NO_ROOM, 2, 0},
     {"less busy machine", machine_is_less_busy, CP_OUTCOME_PLACE, 2, 0},
     {"saturated LLC", llc_is_saturated, CP_OUTCOME_NO_ROOM, 2, 0},
+    {"busy CPUs in a free LLC", cpuset_is_busy, CP_OUTCOME_NO_ROOM, 2, 0},
+    {"less busy CPUs in a free LLC", cpuset_is_less_busy, CP_OUTCOME_PLACE, 2, 0},
     {"one common CPU", overlapping_with_one_common_cpu, CP_OUTCOME_NO_ROOM, 2, 0},
     {"settling", settling, CP_OUTCOME_SETTLING, 1, SCENE_NOW_NS + 5},
     {"backing off", backing_off, CP_OUTCOME_BACKING_OFF, 2, SCENE_NOW_NS + 9},
@@ -380,6 +409,7 @@ static const struct outcome_case outcome_cases[] = {
     {"no facts", no_facts, CP_OUTCOME_UNKNOWN_FACTS, 2, 0},
     {"placed with another", placed_with_another, CP_OUTCOME_PLACED_OTHERWISE, 1, 0},
     {"stands", stands, CP_OUTCOME_STAND, 2, 0},
+    {"stood on a CPU that went", stood_on_a_cpu_that_went, CP_OUTCOME_PLACE, 2, 0},
     {"stands while settling", stands_while_settling, CP_OUTCOME_STAND, 2, 0},
     {"stands wider than need be", stands_wider, CP_OUTCOME_PLACE, 2, 0},
     {"stands wider, settling", stands_wider_while_settling, CP_OUTCOME_SETTLING, 0,
@@ -424,10 +454,9 @@ static void test_candidates(void **state)
     static const struct {
         enum cp_level level;
         double total_ns;
-        bool possible;
     } wanted[] = {
-        {CP_LEVEL_CPU, 101000, true}, {CP_LEVEL_CORE, 80000, true},    {CP_LEVEL_LLC, 40000, true},
-        {CP_LEVEL_NODE, 60000, true}, {CP_LEVEL_PACKAGE, 80000, true},
+        {CP_LEVEL_CPU, 101000}, {CP_LEVEL_CORE, 80000},    {CP_LEVEL_LLC, 40000},
+        {CP_LEVEL_NODE, 60000}, {CP_LEVEL_PACKAGE, 80000},
     };
     const struct cp_plan_finding *finding;
     struct scene scene;
@@ -445,10 +474,30 @@ static void test_candidates(void **state)
         assert_int_equal(candidate->level, wanted[i].level);
         scene_assert_near(candidate->total_ns, wanted[i].total_ns, 1.0);
         scene_assert_near(candidate->gain, 8000 * (60000 - wanted[i].total_ns), 8000.0);
-        assert_int_equal(candidate->possible, wanted[i].possible);
+        assert_true(candidate->possible);
     }
     scene_assert_near(plan.moves[0].gain, 8000 * 20000.0, 8000.0);
     scene_assert_near(plan.moves[0].load, 0.8, 0.01);
+    cp_plan_done(&plan);
+    scene_done(&scene);
+}
+
+/* What else would be possible is told of placements that stand, too. */
+static void test_candidates_of_a_standing_pair(void **state)
+{
+    const struct cp_plan_finding *finding;
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    stands(&scene);
+    scene_mask_parse(&scene_find_facts(&scene, 10)->cpuset, "8-9");
+    scene_plan(&scene, &plan);
+    finding = scene_finding(&plan, 10, 11);
+    assert_int_equal(finding->outcome, CP_OUTCOME_STAND);
+    assert_true(finding->candidates[0].possible);
+    assert_false(finding->candidates[1].possible);
+    assert_true(finding->candidates[2].possible);
     cp_plan_done(&plan);
     scene_done(&scene);
 }
@@ -474,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_candidates_of_a_standing_pair),
         cmocka_unit_test(test_level_now_from_facts),
     };
 

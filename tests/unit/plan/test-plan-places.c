@@ -23,9 +23,11 @@ static void assert_move(const struct cp_plan *plan, pid_t a, pid_t b, enum cp_le
 {
     const struct cp_plan_move *move = scene_move(plan, a, b);
 
-    if (!move)
+    if (!move) {
         fail_msg("%d and %d: %s", a, b,
                  cp_plan_outcome_to_string(scene_finding(plan, a, b)->outcome));
+        return;
+    }
     scene_assert_target(move, cpus);
     assert_int_equal(move->level, level);
     assert_int_equal(move->rule, rule);
@@ -323,6 +325,59 @@ static void test_idle_core_first(void **state)
     end(&scene, &plan);
 }
 
+/* On one core the CPU without a claim, however idle the other. */
+static void test_idle_sibling_of_a_claim(void **state)
+{
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    scene_init(&scene, &two_nodes);
+    add(&scene, scene_serial(10, 11, CP_LEVEL_LLC), 0, 0);
+    scene_add_task(&scene, 20, 0);
+    scene_add_task(&scene, 21, 0);
+    bind_cpusets(&scene, "0,8");
+    scene.outside[8] = 300;
+    scene_add_placement(&scene, 20, 21, CP_LEVEL_CPU, "0", 0.02);
+    scene_plan(&scene, &plan);
+    assert_move(&plan, 10, 11, CP_LEVEL_CPU, CP_RULE_HANDOFF, "8");
+    end(&scene, &plan);
+}
+
+/* The same for cores. */
+static void test_core_without_claims(void **state)
+{
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    scene_init(&scene, &two_nodes);
+    add(&scene, scene_overlapping(10, 11, CP_LEVEL_LLC), 0, 0);
+    scene_add_task(&scene, 20, 0);
+    scene_add_task(&scene, 21, 0);
+    scene.policy.pairs = CP_PAIRS_SAME_CORE;
+    bind_cpusets(&scene, "0-1,8-9");
+    scene_add_placement(&scene, 20, 21, CP_LEVEL_CPU, "8", 0.02);
+    scene_plan(&scene, &plan);
+    assert_move(&plan, 10, 11, CP_LEVEL_CORE, CP_RULE_POLICY, "1,9");
+    end(&scene, &plan);
+}
+
+/* Between LLCs that are as busy as each other the one where they are. */
+static void test_stays_in_its_llc(void **state)
+{
+    struct scene scene;
+    struct cp_plan plan = {0};
+
+    (void)state;
+    scene_init(&scene, &two_nodes);
+    add(&scene, scene_overlapping(10, 11, CP_LEVEL_NODE), 4, 6);
+    scene_find_facts(&scene, 10)->last_cpu.os = 7; /* since then */
+    scene_plan(&scene, &plan);
+    assert_move(&plan, 10, 11, CP_LEVEL_LLC, CP_RULE_IDLE_WAKEE, "6-7,14-15");
+    end(&scene, &plan);
+}
+
 /* Different owners never share a core; with across: true they may. */
 static void test_owners_on_cores(void **state)
 {
@@ -346,6 +401,14 @@ static void test_owners_on_cores(void **state)
     /* A placement that was made across owners belongs to neither. */
     scene.policy.across = false;
     scene_find_facts(&scene, 20)->uid = 1000;
+    scene_plan(&scene, &plan);
+    assert_int_equal(scene_finding(&plan, 10, 11)->outcome, CP_OUTCOME_NO_ROOM);
+    cp_plan_done(&plan);
+    /* Nor do two placements of two owners, made while that was allowed, make either welcome. */
+    scene_find_facts(&scene, 21)->uid = 1000;
+    scene_add_task(&scene, 30, 8)->uid = 0;
+    scene_add_task(&scene, 31, 8)->uid = 0;
+    scene_add_placement(&scene, 30, 31, CP_LEVEL_CPU, "8", 0.4);
     scene_plan(&scene, &plan);
     assert_int_equal(scene_finding(&plan, 10, 11)->outcome, CP_OUTCOME_NO_ROOM);
     end(&scene, &plan);
@@ -578,6 +641,9 @@ int main(void)
         cmocka_unit_test(test_own_load_roams),
         cmocka_unit_test(test_stays_where_it_ran),
         cmocka_unit_test(test_idle_core_first),
+        cmocka_unit_test(test_idle_sibling_of_a_claim),
+        cmocka_unit_test(test_core_without_claims),
+        cmocka_unit_test(test_stays_in_its_llc),
         cmocka_unit_test(test_owners_on_cores),
         cmocka_unit_test(test_llc_is_not_overfilled),
         cmocka_unit_test(test_cpu_of_a_full_llc),
