@@ -481,6 +481,15 @@ static bool plan_and_act(struct cp_manager *manager, const struct cp_wake_sample
     return moved;
 }
 
+/* A pair that became hot while the window was open was seen for a part of it only. */
+static bool has_unseen_hot(const struct cp_manager *manager, const struct cp_wake_sample *sample)
+{
+    for (size_t i = 0; i < manager->n_hot; i++)
+        if (manager->hot[i].since_ns > sample->begin_ns)
+            return true;
+    return false;
+}
+
 /* The earliest moment at which a pair that must wait may be judged; UINT64_MAX: none waits. */
 static uint64_t next_judgement(const struct cp_plan *plan, uint64_t now_ns)
 {
@@ -516,6 +525,8 @@ void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *s
                        cp_ledger_count(manager->ledger, CP_DECISION_KEPT) > 0);
     if (moved)
         cp_look_on_placed(&manager->look, cp_now_ns());
+    if (has_unseen_hot(manager, sample))
+        cp_look_on_hot(&manager->look, cp_now_ns());
     waits_until_ns = next_judgement(&manager->last_plan, cp_now_ns());
     if (waits_until_ns != UINT64_MAX)
         cp_look_on_wait(&manager->look, cp_now_ns(), waits_until_ns);
