@@ -30,7 +30,7 @@ struct cp_look {
     bool for_hot; /* the window due was asked for by a new hot pair */
 };
 
-/* 100 ms windows, verified after 100 ms, repeated after 1 s … 120 s, hot gap 50 ms … 30 s. */
+/* 100 ms windows, verified after 100 ms, repeated after 150 ms … 120 s, hot gap 50 ms … 30 s. */
 void cp_look_config_init_default(struct cp_look_config *config);
 
 void cp_look_init(struct cp_look *look, const struct cp_look_config *config);

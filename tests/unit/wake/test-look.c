@@ -103,6 +103,18 @@ static void test_what_must_wait_is_judged_as_soon_as_it_may(void **state)
     assert_true(look.due_ns == now + look.config.min_hot_gap_ns);
 }
 
+static void test_a_new_hot_pair_is_looked_at_again_soon(void **state)
+{
+    struct cp_look look = new_look();
+
+    (void)state;
+    for (unsigned i = 1; i < 20; i++)
+        cp_look_on_end(&look, i * CP_NS_PER_S, false, true);
+    cp_look_on_hot(&look, 100 * CP_NS_PER_S);
+    cp_look_on_end(&look, 101 * CP_NS_PER_S, false, true);
+    assert_true(look.due_ns == 101 * CP_NS_PER_S + look.config.min_interval_ns);
+}
+
 static void test_useless_hot_pairs_wait_longer_and_longer(void **state)
 {
     struct cp_look look = new_look();
@@ -136,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_quiet_looks_are_at_most_thirty_an_hour),
         cmocka_unit_test(test_a_change_brings_the_looks_near_again),
         cmocka_unit_test(test_what_must_wait_is_judged_as_soon_as_it_may),
+        cmocka_unit_test(test_a_new_hot_pair_is_looked_at_again_soon),
         cmocka_unit_test(test_useless_hot_pairs_wait_longer_and_longer),
     };
 
