@@ -10,7 +10,8 @@ void cp_look_config_init_default(struct cp_look_config *config)
     *config = (struct cp_look_config){
         .window_ns = 100 * CP_NS_PER_MS,
         .verify_delay_ns = 100 * CP_NS_PER_MS,
-        .min_interval_ns = 150 * CP_NS_PER_MS,
+        .hot_interval_ns = 150 * CP_NS_PER_MS,
+        .min_interval_ns = CP_NS_PER_S,
         .max_interval_ns = 120 * CP_NS_PER_S,
         .min_hot_gap_ns = 50 * CP_NS_PER_MS,
         .max_hot_gap_ns = 30 * CP_NS_PER_S,
@@ -38,7 +39,7 @@ void cp_look_on_hot(struct cp_look *look, uint64_t now_ns)
     }
     /* New tasks often begin on one CPU, where nothing can be told of them yet: look again soon. */
     look->interval_ns =
-        CP_MIN(look->interval_ns, CP_MAX(look->config.min_interval_ns, look->hot_gap_ns));
+        CP_MIN(look->interval_ns, CP_MAX(look->config.hot_interval_ns, look->hot_gap_ns));
 }
 
 void cp_look_on_placed(struct cp_look *look, uint64_t now_ns)

@@ -15,7 +15,8 @@
 struct cp_look_config {
     uint64_t window_ns;       /* length of a window */
     uint64_t verify_delay_ns; /* from a placement to the window that verifies it */
-    uint64_t min_interval_ns; /* first distance between repeated looks */
+    uint64_t hot_interval_ns; /* first distance of repeated looks at a new hot pair */
+    uint64_t min_interval_ns; /* that after a placement or a verdict */
     uint64_t max_interval_ns; /* last one: 120 s makes 30 windows an hour */
     uint64_t min_hot_gap_ns;  /* from the end of a window to one for a new hot pair */
     uint64_t max_hot_gap_ns;
@@ -30,7 +31,8 @@ struct cp_look {
     bool for_hot; /* the window due was asked for by a new hot pair */
 };
 
-/* 100 ms windows, verified after 100 ms, repeated after 150 ms … 120 s, hot gap 50 ms … 30 s. */
+/* 100 ms windows, verified after 100 ms, repeated after 150 ms or 1 s … 120 s, hot gap 50 ms … 30
+ * s. */
 void cp_look_config_init_default(struct cp_look_config *config);
 
 void cp_look_init(struct cp_look *look, const struct cp_look_config *config);

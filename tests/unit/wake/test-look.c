@@ -112,7 +112,7 @@ static void test_a_new_hot_pair_is_looked_at_again_soon(void **state)
         cp_look_on_end(&look, i * CP_NS_PER_S, false, true);
     cp_look_on_hot(&look, 100 * CP_NS_PER_S);
     cp_look_on_end(&look, 101 * CP_NS_PER_S, false, true);
-    assert_true(look.due_ns == 101 * CP_NS_PER_S + look.config.min_interval_ns);
+    assert_true(look.due_ns == 101 * CP_NS_PER_S + look.config.hot_interval_ns);
 }
 
 static void test_useless_hot_pairs_wait_longer_and_longer(void **state)
