@@ -137,8 +137,12 @@ class Daemon:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.stop()
+    def __exit__(self, kind, *_):
+        status = self.stop()
+        # A sanitizer's finding, a leak for one, is seen by the status.
+        if kind is None and status != 0:
+            raise Failure(f"coplaced ended with status {status}:\n"
+                          + self.log_path.read_text()[-4000:])
 
 
 def ctl(address, *arguments, check=True, timeout=30):
