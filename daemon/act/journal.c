@@ -44,7 +44,9 @@ static int write_all(int fd, const uint8_t *data, size_t size)
     /* A short write means that the next one would have failed: no room, or a size limit. */
     if ((size_t)n < size)
         return -ENOSPC;
-    return fdatasync(fd) < 0 ? -errno : 0;
+    /* What the kernel has taken survives our death, and after a crash of the machine the journal is
+     * void: waiting for a disk would gain nothing, and could stall the daemon for seconds. */
+    return 0;
 }
 
 /* ---- the file as a whole ---- */
@@ -108,7 +110,6 @@ int cp_journal_rewrite(struct cp_journal *journal, bool keep_damaged)
         (void)unlinkat(journal->directory_fd, NEW_NAME, 0);
         return r;
     }
-    (void)fsync(journal->directory_fd);
     if (journal->fd >= 0)
         close(journal->fd);
     journal->fd = TAKE_FD(fd);

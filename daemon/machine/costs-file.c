@@ -197,12 +197,14 @@ static void print_table(FILE *stream, const struct cp_costs *costs, const char *
     }
 }
 
-/* Writes all to the disk; closes the stream in any case. Negative errno. */
+/* Hands all to the kernel; closes the stream in any case. Negative errno. Does not wait for the
+ * disk, which may take seconds: a table that a crash of the machine has damaged is measured again.
+ */
 static int finish(FILE *stream)
 {
     int r = 0;
 
-    if (fflush(stream) != 0 || fchmod(fileno(stream), 0644) < 0 || fsync(fileno(stream)) < 0)
+    if (fflush(stream) != 0 || fchmod(fileno(stream), 0644) < 0)
         r = -errno;
     if (fclose(stream) != 0 && r == 0)
         r = -errno;
