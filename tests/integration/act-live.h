@@ -130,6 +130,7 @@ static inline void worker_start(struct worker *worker)
 {
     int to[2];
     int from[2];
+    char ready;
 
     assert_int_equal(pipe2(to, O_CLOEXEC), 0);
     assert_int_equal(pipe2(from, O_CLOEXEC), 0);
@@ -140,12 +141,16 @@ static inline void worker_start(struct worker *worker)
         for (int fd = 3; fd < 256; fd++)
             if (fd != to[0] && fd != from[1])
                 close(fd);
+        if (write(from[1], "", 1) != 1)
+            _exit(1);
         work(to[0], from[1]);
     }
     close(to[0]);
     close(from[1]);
     worker->to = to[1];
     worker->from = from[0];
+    /* Until it has let go of the lock, a journal that is closed here cannot be opened again. */
+    assert_int_equal(read(worker->from, &ready, 1), 1);
 }
 
 static inline pid_t ask(struct worker *worker, char command)
