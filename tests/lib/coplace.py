@@ -70,7 +70,9 @@ class Bus:
     """A dbus-daemon of its own."""
 
     def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="coplace-"))
+        # In memory, as /run is: a busy disk would stall the journal of changed masks.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="coplace-", dir=memory))
         self.folder.chmod(0o755)
         config = self.folder / "bus.conf"
         socket = self.folder / "bus"
