@@ -10,6 +10,7 @@
 #include "manager-internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,23 +26,38 @@ static int make_directory(const char *path, struct cp_error *error)
     return 0;
 }
 
+/* Somebody once asked for a mode; one that cannot be read must not end in the most invasive. */
+static void distrust_mode(struct cp_manager *manager, const char *path, const char *what)
+{
+    manager->policy.mode = CP_MODE_OBSERVE;
+    cp_log_warning("%s: %s; mode observe until 'coplacectl mode MODE --persist' sets one", path,
+                   what);
+}
+
 static void read_persisted_mode(struct cp_manager *manager)
 {
     _cleanup_free_ char *path = NULL;
-    _cleanup_fclose_ FILE *file = NULL;
+    _cleanup_close_ int fd = -1;
     char line[32] = "";
+    struct stat status;
     enum cp_mode mode;
 
     if (manager->config.mode_given ||
         asprintf(&path, "%s/mode", manager->config.state_directory) < 0)
         return;
-    file = fopen(path, "re");
-    if (!file || !fgets(line, sizeof(line), file))
+    /* O_NONBLOCK: a FIFO in its place must not hold the daemon. */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
         return;
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        read(fd, line, sizeof(line) - 1) < 0) {
+        distrust_mode(manager, path, "not a readable file");
+        return;
+    }
     line[strcspn(line, "\n")] = '\0';
     mode = cp_mode_from_string(line);
     if (mode == CP_MODE_INVALID)
-        cp_log_warning("%s: '%.20s' is no mode (off, observe, enforce); ignored", path, line);
+        distrust_mode(manager, path, "holds no mode (off, observe, enforce)");
     else
         manager->policy.mode = mode;
 }
