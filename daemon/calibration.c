@@ -48,10 +48,25 @@ static void save_costs(struct cp_manager *manager)
     }
 }
 
+/* The levels of this machine whose cost is a published default, as "core, llc"; "" for none. */
+static void name_unmeasured(const struct cp_manager *manager, char *names, size_t size)
+{
+    bool present[CP_LEVEL_MAX];
+    size_t used = 0;
+
+    names[0] = '\0';
+    cp_machine_levels_present(manager->machine, present);
+    for (unsigned level = 0; level < CP_LEVEL_MAX && used < size; level++)
+        if (present[level] && manager->costs.level[level].source == CP_COST_DEFAULT)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "",
+                                     cp_level_to_string((enum cp_level)level));
+}
+
 int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
     struct cp_manager *manager = userdata;
     struct cp_calibration *calibration = &manager->calibration;
+    char names[128];
     uint64_t count;
 
     (void)source;
@@ -66,6 +81,11 @@ int cp_manager_on_calibrated(sd_event_source *source, int fd, uint32_t revents, 
     } else {
         manager->costs = calibration->costs;
         save_costs(manager);
+        name_unmeasured(manager, names, sizeof(names));
+        if (names[0])
+            cp_log_warning("too busy to measure what a hand-off costs at level %s: a published "
+                           "default is used until the next start or coplacectl calibrate",
+                           names);
         cp_log_info("hand-off costs measured%s",
                     manager->costs.doubtful ? "; the table is doubtful, see coplacectl topology"
                                             : "");
@@ -93,23 +113,13 @@ int cp_manager_start_calibration(struct cp_manager *manager, struct cp_error *er
     return 0;
 }
 
-static bool all_costs_are_configured(const struct cp_manager *manager)
-{
-    bool present[CP_LEVEL_MAX];
-
-    cp_machine_levels_present(manager->machine, present);
-    for (unsigned level = 0; level < CP_LEVEL_MAX; level++)
-        if (present[level] && manager->costs.level[level].source != CP_COST_CONFIGURED)
-            return false;
-    return true;
-}
-
 int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error)
 {
     _cleanup_free_ char *path = NULL;
     struct utsname kernel;
     struct cp_error reason = {0};
     char text[1200];
+    char names[128];
     int r;
 
     cp_costs_init_default(&manager->costs);
@@ -126,7 +136,9 @@ int cp_manager_open_costs(struct cp_manager *manager, struct cp_error *error)
         cp_error_format(&reason, text, sizeof(text));
         cp_log_warning("the kept cost table is not used: %s", text);
     }
-    if (r == 0 || all_costs_are_configured(manager))
+    /* A busy machine may have left gaps in the kept table: they are measured now. */
+    name_unmeasured(manager, names, sizeof(names));
+    if (!names[0])
         return 0;
     r = cp_manager_start_calibration(manager, &reason);
     if (r < 0)

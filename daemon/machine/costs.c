@@ -252,6 +252,10 @@ void cp_costs_smooth(struct cp_costs *costs)
     respect_configured(costs);
     fit_defaults(costs);
     costs->doubtful = false;
-    for (unsigned i = 0; i < CP_LEVEL_MAX; i++)
-        costs->doubtful |= costs->level[i].doubtful;
+    for (unsigned i = 0; i < CP_LEVEL_MAX; i++) {
+        struct cp_cost *cost = &costs->level[i];
+
+        cost->doubtful |= cost->source != CP_COST_CONFIGURED && cost->spread_ns > cost->ns;
+        costs->doubtful |= cost->doubtful;
+    }
 }
