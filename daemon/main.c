@@ -2,6 +2,7 @@
 /* coplaced: options, logging, run. No logic. */
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "machine/costs.h"
 #include "manager.h"
 
 #include <getopt.h>
@@ -153,6 +154,7 @@ static int parse_option(int option, const char *text, struct cp_error *error)
 {
     static const char *const nodes[] = {"home", "any", NULL};
     static const char *const on_exit_words[] = {"restore", "keep", NULL};
+    struct cp_costs tried;
     static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
     int word;
 
@@ -165,8 +167,10 @@ static int parse_option(int option, const char *text, struct cp_error *error)
         arg_config.policy.any_node = word == 1;
         return word < 0 ? -1 : 0;
     case OPTION_COSTS:
+        /* Tried on a table of its own, so that a mistake is a usage error before anything opens. */
+        cp_costs_init_default(&tried);
         arg_config.costs_text = text;
-        return 0;
+        return cp_costs_configure(&tried, text, error);
     case OPTION_BUS_ADDRESS:
         arg_config.bus_address = text;
         return 0;
