@@ -118,8 +118,8 @@ void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *s
 int cp_manager_plan(struct cp_manager *manager, const struct cp_pair *const *pairs, size_t n_pairs,
                     struct cp_plan *ret_plan);
 /* What the sample shows of a pair. */
-void cp_manager_observe(const struct cp_manager *manager, const struct cp_wake_sample *sample,
-                        struct cp_task_id a, struct cp_task_id b, struct cp_observation *ret);
+void cp_manager_observe(const struct cp_wake_sample *sample, struct cp_task_id a,
+                        struct cp_task_id b, struct cp_observation *ret);
 
 /* standing.c */
 

@@ -51,8 +51,8 @@ static const struct cp_wake_task *find_task(const struct cp_wake_sample *sample,
     return bsearch(&key, sample->tasks, sample->n_tasks, sizeof(key), compare_tasks);
 }
 
-void cp_manager_observe(const struct cp_manager *manager, const struct cp_wake_sample *sample,
-                        struct cp_task_id a, struct cp_task_id b, struct cp_observation *ret)
+void cp_manager_observe(const struct cp_wake_sample *sample, struct cp_task_id a,
+                        struct cp_task_id b, struct cp_observation *ret)
 {
     const struct cp_wake_edge *edges[] = {find_edge(sample, a, b), find_edge(sample, b, a)};
     const struct cp_wake_task *tasks[] = {find_task(sample, a), find_task(sample, b)};
@@ -61,7 +61,6 @@ void cp_manager_observe(const struct cp_manager *manager, const struct cp_wake_s
     uint64_t n_latency = 0;
     double preempted_ns = 0;
 
-    (void)manager;
     *ret = (struct cp_observation){.begin_ns = sample->begin_ns, .end_ns = sample->end_ns};
     for (unsigned i = 0; i < CP_ELEMENTS(edges); i++) {
         if (edges[i]) {
@@ -250,7 +249,7 @@ static int make_decision(struct cp_manager *manager, const struct cp_plan *plan,
         decision.n_candidates = finding->n_candidates;
         memcpy(decision.candidates, finding->candidates, sizeof(decision.candidates));
     }
-    cp_manager_observe(manager, sample, move->tasks[0], move->tasks[1], &decision.before);
+    cp_manager_observe(sample, move->tasks[0], move->tasks[1], &decision.before);
     *ret = decision;
     return 0;
 }
@@ -422,8 +421,7 @@ static void drop_cold_pairs(struct cp_manager *manager, const struct cp_wake_sam
     for (size_t i = 0; i < manager->n_hot; i++) {
         struct cp_observation seen;
 
-        cp_manager_observe(manager, sample, manager->hot[i].tasks[0], manager->hot[i].tasks[1],
-                           &seen);
+        cp_manager_observe(sample, manager->hot[i].tasks[0], manager->hot[i].tasks[1], &seen);
         /* A pair reported after the window began has not been looked at yet. */
         if (manager->hot[i].since_ns > sample->begin_ns ||
             seen.rate_hz >= manager->policy.min_rate_hz)
@@ -517,7 +515,8 @@ void cp_manager_round(struct cp_manager *manager, const struct cp_wake_sample *s
     drop_cold_pairs(manager, sample);
     changed = cp_manager_verify(manager, sample);
     /* A CPU went or came during the round: what was seen belongs to another machine. */
-    if (manager->machine->generation == generation && !manager->calibration.running)
+    if (manager->machine->generation == generation && !manager->calibration.running &&
+        cp_manager_mode(manager) != CP_MODE_OFF)
         moved = plan_and_act(manager, sample);
     cp_look_on_end(&manager->look, cp_now_ns(), changed || moved,
                    manager->n_hot > 0 ||

@@ -191,7 +191,7 @@ bool cp_manager_verify(struct cp_manager *manager, const struct cp_wake_sample *
             changed = true;
             continue;
         }
-        cp_manager_observe(manager, sample, decision->tasks[0], decision->tasks[1], &seen);
+        cp_manager_observe(sample, decision->tasks[0], decision->tasks[1], &seen);
         if (decision->state == CP_DECISION_APPLIED)
             changed |= judge_applied(manager, decision, &seen);
         else

@@ -95,7 +95,9 @@ static int read_user_mask(const struct cp_machine *machine, struct cp_wake_sourc
     int r = wake ? wake->ops->task_facts(wake, facts->id, &kernel) : -EOPNOTSUPP;
 
     if (r == 0 && kernel.user_mask_known) {
-        facts->user_mask = kernel.has_user_mask ? CP_USER_MASK_SET : CP_USER_MASK_NONE;
+        facts->user_mask = kernel.has_user_mask && !kernel.user_mask_is_everywhere
+                               ? CP_USER_MASK_SET
+                               : CP_USER_MASK_NONE;
         return 0;
     }
     if (r == 0 || r == -EOPNOTSUPP)

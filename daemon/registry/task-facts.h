@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 enum cp_user_mask {
-    CP_USER_MASK_NONE, /* sched_setaffinity never narrowed it */
-    CP_USER_MASK_SET,  /* it has one (also one as wide as its cpuset) */
+    CP_USER_MASK_NONE, /* it has none, or one of all possible CPUs (isolated ones aside) */
+    CP_USER_MASK_SET,  /* it has one (also one as wide as its cpuset is now) */
 };
 
 struct cp_task_facts {

@@ -95,6 +95,26 @@ int BPF_PROG(guard_exit, struct task_struct *task)
 }
 
 __u32 facts_tid = 0;
+/* The CPUs that a task without a mask of its own may use; all 0: unknown. */
+__u64 everywhere[CP_WAKE_ABI_MASK_WORDS];
+
+static __always_inline bool is_everywhere(const void *mask)
+{
+    bool is_known = false;
+
+    for (int i = 0; i < CP_WAKE_ABI_MASK_WORDS; i++) {
+        __u64 wanted = everywhere[i];
+        __u64 word = 0;
+
+        /* Where no CPU is wanted the kernel's mask may have ended. */
+        if (!wanted)
+            continue;
+        if (bpf_probe_read_kernel(&word, sizeof(word), (const __u64 *)mask + i) || (wanted & ~word))
+            return false;
+        is_known = true;
+    }
+    return is_known;
+}
 
 SEC("iter/task")
 int facts_dump(struct bpf_iter__task *ctx)
@@ -110,6 +130,7 @@ int facts_dump(struct bpf_iter__task *ctx)
         bpf_core_field_exists(task->user_cpus_ptr)) {
         facts.user_mask_known = 1;
         facts.has_user_mask = task->user_cpus_ptr != NULL;
+        facts.user_mask_is_everywhere = facts.has_user_mask && is_everywhere(task->user_cpus_ptr);
     }
     bpf_seq_write(ctx->meta->seq, &facts, sizeof(facts));
     return 0;

@@ -121,10 +121,13 @@ struct cp_wake_abi_domains {
 };
 
 /* What only the kernel can tell of one task. */
+#define CP_WAKE_ABI_MASK_WORDS 128 /* 8192 CPUs, the most that x86 kernels are built for */
+
 struct cp_wake_abi_facts {
     __u32 tid;
     __u8 user_mask_known;
     __u8 has_user_mask;
-    __u8 pad[2];
+    __u8 user_mask_is_everywhere; /* it holds every CPU of everywhere[] */
+    __u8 pad;
     __u64 start_ticks;
 };

@@ -171,7 +171,25 @@ static int bpf_task_facts(struct cp_wake_source *base, struct cp_task_id task,
         return CP_PROC_GONE;
     ret_facts->user_mask_known = facts.user_mask_known;
     ret_facts->has_user_mask = facts.has_user_mask;
+    ret_facts->user_mask_is_everywhere = facts.user_mask_is_everywhere;
     return 0;
+}
+
+/* A machine with CPUs beyond the table leaves it empty: then no mask counts as everywhere. */
+static void set_everywhere(struct wake_bpf *skeleton, const struct cp_machine *machine)
+{
+    uint64_t words[CP_WAKE_ABI_MASK_WORDS] = {0};
+    struct cp_cpu cpu;
+
+    cp_cpumask_foreach (cpu, &machine->possible) {
+        if (cpu.os >= CP_WAKE_ABI_MASK_WORDS * 64) {
+            memset(words, 0, sizeof(words));
+            break;
+        }
+        if (!cp_cpumask_test(&machine->isolated, cpu))
+            words[cpu.os / 64] |= UINT64_C(1) << (cpu.os % 64);
+    }
+    memcpy(skeleton->bss->everywhere, words, sizeof(words));
 }
 
 static int bpf_set_machine(struct cp_wake_source *base, const struct cp_machine *machine)
@@ -180,6 +198,7 @@ static int bpf_set_machine(struct cp_wake_source *base, const struct cp_machine 
     int fd = bpf_map__fd(source->skeleton->maps.scale_domains);
     int result = 0;
 
+    set_everywhere(source->skeleton, machine);
     for (uint32_t os = 0, i = 0; os < source->n_domains; os++) {
         struct cp_wake_abi_domains domains;
         int r;

@@ -99,6 +99,9 @@ struct cp_wake_counters {
 struct cp_wake_task_facts {
     bool user_mask_known; /* the kernel has user_cpus_ptr (6.2 and later) */
     bool has_user_mask;   /* sched_setaffinity was called on it (or on an ancestor) */
+    /* That mask holds every possible CPU, isolated ones aside: it excludes nothing, now or later.
+     * So look tasks that were given back after having had none. */
+    bool user_mask_is_everywhere;
 };
 
 struct cp_wake_source;

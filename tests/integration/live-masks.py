@@ -98,8 +98,27 @@ def others_win(bus):
             end(free)
 
 
+def a_second_placement_remembers_no_user_mask(bus):
+    """Giving back "all CPUs" is not a mask of the user's, or the next give-back would set exactly the
+    CPUs of that moment, and the task would not follow its cpuset any more."""
+    with Daemon(bus, "--keep=always", "--settle=100ms", "--costs=cpu=1us,core=2us,llc=60us") as daemon:
+        pair = start_placed(daemon, "pingpong", 120)
+        try:
+            check(daemon.json("explain", pair.pids[0])["facts"]["user_mask"] == "none",
+                  "a task that nobody bound has no user mask")
+            daemon.ctl("undo", "--all")
+            daemon.ctl("allow", "--all")
+            wait_placed(pair.pids, 30)
+            for pid in pair.pids:
+                check(daemon.json("explain", pid)["facts"]["user_mask"] == "none",
+                      f"nor has {pid} after an undo and a second placement")
+        finally:
+            end(pair)
+
+
 def test(bus):
     others_win(bus)
+    a_second_placement_remembers_no_user_mask(bus)
     follows_a_cpuset(bus)
 
 

@@ -352,11 +352,19 @@ static void test_user_mask(void **state)
         skip();
     }
     assert_false(facts.has_user_mask);
+    assert_false(facts.user_mask_is_everywhere);
     assert_int_equal(sched_getaffinity(child.pid, sizeof(set), &set), 0);
     assert_int_equal(sched_setaffinity(child.pid, sizeof(set), &set), 0);
     assert_int_equal(source->ops->task_facts(source, task_id(child.pid), &facts), 0);
     assert_true(facts.user_mask_known);
     assert_true(facts.has_user_mask);
+    assert_true(facts.user_mask_is_everywhere);
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    assert_int_equal(sched_setaffinity(child.pid, sizeof(set), &set), 0);
+    assert_int_equal(source->ops->task_facts(source, task_id(child.pid), &facts), 0);
+    assert_true(facts.has_user_mask);
+    assert_false(facts.user_mask_is_everywhere);
     stop_child(child.pid);
     close(child.go);
 }

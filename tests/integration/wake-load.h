@@ -58,6 +58,7 @@ static inline void make_machine(struct cp_machine *machine)
         *cpu = (struct cp_machine_cpu){.cpu = {os}, .kind = -1};
         cpu->domain[CP_LEVEL_CORE] = machine->n_cpus++;
         assert_int_equal(cp_cpumask_set(&machine->online, cpu->cpu), 0);
+        assert_int_equal(cp_cpumask_set(&machine->possible, cpu->cpu), 0);
     }
 }
 
@@ -65,6 +66,7 @@ static inline void machine_done(struct cp_machine *machine)
 {
     free(machine->cpus);
     cp_cpumask_done(&machine->online);
+    cp_cpumask_done(&machine->possible);
 }
 
 static inline struct cp_wake_source *make_source(const struct cp_machine *machine,
